@@ -1,0 +1,88 @@
+package core
+
+import (
+	"time"
+
+	"github.com/libqwen/libqwen/core/sample"
+)
+
+// Request is one synthesis. The zero value is not useful: start from Engine.DefaultRequest.
+type Request struct {
+	Text     string // what to speak, UTF-8
+	Language string // a name, alias or ISO code; "" or "auto" lets the model decide
+	Speaker  string // custom_voice: one of Engine.Speakers
+	Instruct string // voice_design (required) and custom_voice: style in free text
+
+	RefAudio []float32 // base: reference clip, 24 kHz mono; excludes Voice
+	Voice    *Voice    // base: reference already extracted
+	RefText  string    // base: transcript of the reference; with codes it selects in-context cloning
+
+	Layout Layout // how the text enters the prompt
+
+	Seed      int64         // < 0 draws one at random; Result.Seed reports it
+	MaxFrames int           // most audio frames to generate, 12.5 a second
+	Talker    sample.Params // codebook 0
+	Predictor sample.Params // codebooks 1.. ; its RepetitionPenalty is not used
+
+	// Stream makes emit receive each frame as soon as it is generated.
+	// Otherwise the codec decodes in chunks after the last frame. The samples are the same.
+	Stream bool
+
+	DumpDir  string         // if set, one <stage>.npy per stage is written here
+	Progress func(Progress) // called on the calling goroutine after each frame; may be nil
+}
+
+// Layout is the way the text is laid along the prompt.
+type Layout int
+
+const (
+	LayoutAuto     Layout = iota // whole, but streamed for a base model with a reference (as the reference implementation does)
+	LayoutWhole                  // the whole text before the first audio frame
+	LayoutStreamed               // one text token beside each audio frame
+)
+
+// Voice is what is known of a reference speaker.
+type Voice struct {
+	XVector []float32 // [talker width]
+	Codes   [][]int32 // [frames][codebooks]; optional, needs RefText
+}
+
+// Progress tells how far a synthesis is.
+type Progress struct {
+	Frames    int // generated so far
+	MaxFrames int
+	Elapsed   time.Duration
+}
+
+// Finish says why the generation ended.
+type Finish string
+
+const (
+	FinishStop      Finish = "stop"      // the model ended the utterance
+	FinishLength    Finish = "length"    // MaxFrames was reached first
+	FinishCancelled Finish = "cancelled" // by the context or the receiver
+	FinishEmpty     Finish = "empty"     // the model ended at once: no frame
+)
+
+// Result describes a synthesis; it is filled as far as it got also when an error is returned.
+type Result struct {
+	Frames     int // audio frames generated
+	Samples    int // samples handed to emit
+	SampleRate int
+	Finish     Finish
+	Seed       int64 // the seed used
+	TextTokens int   // tokens of the text
+	Prompt     int   // prompt positions
+	Timings    Timings
+	Warnings   []string
+}
+
+// Timings are wall-clock durations of the stages. Stages may overlap.
+type Timings struct {
+	Prefill    time.Duration
+	Talker     time.Duration // all decode steps, sampling of codebook 0 included
+	Predictor  time.Duration
+	Codec      time.Duration
+	FirstAudio time.Duration // from the call to the first emit
+	Total      time.Duration
+}
