@@ -1,0 +1,135 @@
+package golden
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/libqwen/libqwen/convert"
+	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/stretchr/testify/require"
+)
+
+// Checkpoints returns a directory with the tiny checkpoints (see WriteCheckpoints). They are made once, in the
+// module's build directory, under a name that changes with the manifests; several test processes may ask at a time.
+func Checkpoints(tb testing.TB) string {
+	tb.Helper()
+	dir, err := checkpoints()
+	require.NoError(tb, err)
+	return dir
+}
+
+// GGUF returns the path of a tiny checkpoint (a name of Models) converted to GGUF, its large matrices stored as typ
+// (F32, F16, BF16 or Q8_0). The file is made once for each state of the converter's sources.
+func GGUF(tb testing.TB, model, typ string) string {
+	tb.Helper()
+	file, err := converted(model, typ)
+	require.NoError(tb, err)
+	return file
+}
+
+func checkpoints() (string, error) {
+	top, err := root()
+	if err != nil {
+		return "", err
+	}
+	key, err := hashTree(models, func(string) bool { return true })
+	if err != nil {
+		return "", err
+	}
+	return once(filepath.Join(top, "build", "tiny-"+key), WriteCheckpoints)
+}
+
+func converted(model, typ string) (string, error) {
+	types := map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": gguf.BF16, "Q8_0": gguf.Q8_0}
+	if _, ok := types[typ]; !ok {
+		return "", fmt.Errorf("golden: type %q: not one of F32, F16, BF16, Q8_0", typ)
+	}
+	src, err := checkpoints()
+	if err != nil {
+		return "", err
+	}
+	top, err := root()
+	if err != nil {
+		return "", err
+	}
+	key, err := hashTree(os.DirFS(top), func(file string) bool {
+		return (strings.HasPrefix(file, "convert/") || strings.HasPrefix(file, "ggml/gguf/")) &&
+			strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go")
+	}, "convert", "ggml/gguf")
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(src, "gguf-"+key)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return once(filepath.Join(dir, model+"-"+typ+".gguf"), func(dst string) error {
+		return convert.Convert(convert.Options{Src: filepath.Join(src, model), Dst: dst, Type: types[typ]})
+	})
+}
+
+// once returns path, after having had it made if it isn't there. What is made appears under its name only when it is
+// complete; of several processes that make it at the same time, one wins and the others take its result.
+func once(path string, make func(path string) error) (string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(path), ".making-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	made := filepath.Join(tmp, filepath.Base(path))
+	if err := make(made); err != nil {
+		return "", err
+	}
+	if err := os.Rename(made, path); err != nil {
+		if _, gone := os.Stat(path); gone != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+// hashTree returns a short digest of names and contents of the files below dirs (all, if none are given) that keep
+// accepts.
+func hashTree(tree fs.FS, keep func(file string) bool, dirs ...string) (string, error) {
+	h := sha256.New()
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	for _, dir := range dirs {
+		err := fs.WalkDir(tree, dir, func(file string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !keep(file) {
+				return err
+			}
+			return hashFile(h, tree, file)
+		})
+		if err != nil {
+			return "", fmt.Errorf("golden: %w", err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6]), nil
+}
+
+func hashFile(h hash.Hash, tree fs.FS, file string) error {
+	f, err := tree.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintf(h, "%s\x00", file)
+	_, err = io.Copy(h, f)
+	return err
+}
