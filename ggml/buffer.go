@@ -1,0 +1,160 @@
+package ggml
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// ErrMemory: the host or the device has not got the memory asked for.
+var ErrMemory = errors.New("out of memory")
+
+// arenaSlack is room for what ggml adds to a context besides the tensors.
+const arenaSlack = 1024
+
+// Arena is memory on a backend that outlives a graph: weights, caches, states, inputs.
+// Tensors are declared with New, then Alloc gets the memory for all of them at once, zeroed;
+// or Wrap lays an Arena over memory of the host, where At places tensors.
+type Arena struct {
+	be      *Backend
+	ctx     cContext
+	buf     cBuffer
+	base    unsafe.Pointer
+	size    uintptr
+	tensors []Tensor
+	max     int
+}
+
+// NewArena makes an arena for at most maxTensors tensors.
+func (b *Backend) NewArena(maxTensors int) *Arena {
+	return &Arena{be: b, ctx: newContext(uintptr(maxTensors)*fn.ggml_tensor_overhead() + arenaSlack), max: maxTensors}
+}
+
+func newContext(size uintptr) cContext {
+	ctx := init_(size)
+	if ctx == nil {
+		panic(fmt.Sprintf("ggml: no context of %d bytes", size)) // malloc of some kilobytes failed
+	}
+	return ctx
+}
+
+// New declares a tensor; its memory comes with Alloc.
+func (a *Arena) New(t Type, ne ...int) Tensor {
+	if a.buf != nil || len(a.tensors) >= a.max {
+		panic("ggml: arena: New after Alloc, or more tensors than announced")
+	}
+	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
+	a.tensors = append(a.tensors, x)
+	return x
+}
+
+func newTensor(ctx cContext, t Type, ne []int) *cTensor {
+	s := shape4(ne)
+	return fn.ggml_new_tensor_4d(ctx, t, s[0], s[1], s[2], s[3])
+}
+
+// Bytes that Alloc needs, or that the arena holds.
+func (a *Arena) Bytes() uint64 {
+	if a.size != 0 {
+		return uint64(a.size)
+	}
+	var n uintptr
+	for _, t := range a.tensors {
+		n += a.padded(t)
+	}
+	return uint64(n)
+}
+
+func (a *Arena) padded(t Tensor) uintptr {
+	n := fn.ggml_backend_buft_get_alloc_size(a.be.buft, t.c)
+	return (n + a.be.align - 1) / a.be.align * a.be.align
+}
+
+// Alloc gets the memory of all declared tensors, zeroed. Its error wraps ErrMemory.
+func (a *Arena) Alloc() error {
+	a.size = uintptr(a.Bytes())
+	if len(a.tensors) == 0 {
+		return nil
+	}
+	return guard(func() error {
+		if a.buf = fn.ggml_backend_buft_alloc_buffer(a.be.buft, a.size); a.buf == nil {
+			return fmt.Errorf("ggml: %s: %w: %d bytes wanted", a.be.Name, ErrMemory, a.size)
+		}
+		a.base = fn.ggml_backend_buffer_get_base(a.buf)
+		fn.ggml_backend_buffer_clear(a.buf, 0)
+		off := uintptr(0)
+		for _, t := range a.tensors {
+			if err := a.place(t, unsafe.Add(a.base, off)); err != nil {
+				return err
+			}
+			off += a.padded(t)
+		}
+		return nil
+	})
+}
+
+func (a *Arena) place(t Tensor, addr unsafe.Pointer) error {
+	if st := fn.ggml_backend_tensor_alloc(a.buf, t.c, addr); st != 0 {
+		return fmt.Errorf("ggml: %s: tensor could not be placed (status %d)", a.be.Name, st)
+	}
+	if a.be.host {
+		t.mem.ptr = addr
+	}
+	return nil
+}
+
+// Wrap lays an arena over host memory, such as a mapped file, without copying it. The memory must stay
+// mapped as long as the arena lives and must start at a page. It works on devices that compute in host memory.
+func (b *Backend) Wrap(mem []byte, maxTensors int) (*Arena, error) {
+	a := b.NewArena(maxTensors)
+	a.buf = fn.ggml_backend_dev_buffer_from_host_ptr(b.dev, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)), uintptr(len(mem)))
+	if a.buf == nil {
+		a.Free()
+		return nil, fmt.Errorf("ggml: %s cannot use host memory in place", b.Name)
+	}
+	fn.ggml_backend_buffer_set_usage(a.buf, 1) // weights
+	a.base, a.size = unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))
+	return a, nil
+}
+
+// Alignment in bytes of a tensor's first byte.
+func (b *Backend) Alignment() int { return int(b.align) }
+
+// At places a tensor at an offset of a wrapped arena; the offset must be a multiple of Alignment
+// and the tensor must lie within the memory.
+func (a *Arena) At(offset uint64, t Type, ne ...int) (Tensor, error) {
+	if len(a.tensors) >= a.max {
+		panic("ggml: arena: more tensors than announced")
+	}
+	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
+	n := uint64(fn.ggml_nbytes(x.c))
+	if offset%uint64(a.be.align) != 0 || offset > uint64(a.size) || n > uint64(a.size)-offset {
+		return Tensor{}, fmt.Errorf("ggml: tensor of %d bytes at offset %d does not fit into %d bytes", n, offset, a.size)
+	}
+	a.tensors = append(a.tensors, x)
+	return x, guard(func() error { return a.place(x, unsafe.Add(a.base, uintptr(offset))) })
+}
+
+// Clear zeroes the arena.
+func (a *Arena) Clear() {
+	if a.buf != nil {
+		fn.ggml_backend_buffer_clear(a.buf, 0)
+	}
+}
+
+// Free releases the arena; its tensors must not be used any more.
+func (a *Arena) Free() {
+	if a == nil {
+		return
+	}
+	if a.buf != nil {
+		fn.ggml_backend_buffer_free(a.buf)
+	}
+	if a.ctx != nil {
+		fn.ggml_free(a.ctx)
+	}
+	for _, t := range a.tensors {
+		t.mem.ptr = nil
+	}
+	a.buf, a.ctx, a.tensors = nil, nil, nil
+}

@@ -1,0 +1,30 @@
+package ggml
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// dlopen loads a DLL and all it needs, searching beside the DLL itself first.
+func dlopen(path string) (uintptr, error) {
+	h, err := windows.LoadLibraryEx(path, 0, windows.LOAD_WITH_ALTERED_SEARCH_PATH)
+	return uintptr(h), err
+}
+
+func dlopenLocal(path string) (uintptr, error) { return dlopen(path) }
+
+func dlsym(lib uintptr, name string) (uintptr, error) {
+	return windows.GetProcAddress(windows.Handle(lib), name)
+}
+
+func dlclose(lib uintptr) { _ = windows.FreeLibrary(windows.Handle(lib)) }
+
+// modulePath is the file of the running program.
+func modulePath() string {
+	p, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return p
+}

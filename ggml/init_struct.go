@@ -1,0 +1,23 @@
+//go:build !windows
+
+package ggml
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// initParams is struct ggml_init_params.
+type initParams struct {
+	memSize   uintptr
+	memBuffer unsafe.Pointer
+	noAlloc   bool
+}
+
+// initFunc binds ggml_init, which takes its parameters by value.
+func initFunc(addr uintptr) func(uintptr) cContext {
+	var f func(initParams) cContext
+	purego.RegisterFunc(&f, addr)
+	return func(size uintptr) cContext { return f(initParams{memSize: size, noAlloc: true}) }
+}
