@@ -1,0 +1,106 @@
+# libqwen: `make demo` and `make test` need nothing before them; `make help` lists the rest.
+
+GO      ?= go
+BUILD   := build
+VERSION := $(shell git log -1 --format='%h (%cs)' 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X 'main.version=$(VERSION)'
+
+# The shared library: libqwen.so -> libqwen.so.0 -> libqwen.so.0.1.0. SOVERSION changes with the ABI.
+SOVERSION  := 0
+LIBVERSION := $(SOVERSION).1.0
+LIBRARY    := $(BUILD)/libqwen.so.$(LIBVERSION)
+COMMANDS   := qwen-tts qwen-convert
+
+# Systems that everything but capi is built for without a C compiler.
+CROSS := linux/arm64 darwin/arm64 windows/amd64
+
+STATICCHECK := v0.8.2
+FUZZTIME    ?= 3s
+
+# make demo: models to speak with (default: tiny ones with random weights), what to say and how.
+MODEL    ?=
+CODEC    ?=
+TEXT     ?= Hello! This sentence was spoken by libqwen.
+SPEAKER  ?=
+LANG_    ?= auto
+INSTRUCT ?=
+
+TINY       := $(BUILD)/demo
+TINY_MODEL := $(TINY)/tiny-customvoice-17.gguf
+TINY_CODEC := $(TINY)/tiny-tokenizer-12hz.gguf
+
+.DEFAULT_GOAL := all
+.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross go-test race fuzz abi bench clean help
+
+all: lib commands ## build libqwen.so and the commands (the default)
+
+lib: ## build build/libqwen.so, the C library
+	@mkdir -p $(BUILD)
+	CGO_ENABLED=1 $(GO) build -buildmode=c-shared -trimpath \
+	  -ldflags "$(LDFLAGS) -extldflags '-Wl,--version-script=$(CURDIR)/capi/libqwen.map -Wl,-soname,libqwen.so.$(SOVERSION)'" \
+	  -o $(LIBRARY) ./capi
+	@rm -f $(BUILD)/libqwen*.h # cgo's own header; include/qwen.h is the contract
+	@ln -sf libqwen.so.$(LIBVERSION) $(BUILD)/libqwen.so.$(SOVERSION)
+	@ln -sf libqwen.so.$(SOVERSION) $(BUILD)/libqwen.so
+
+commands: ## build build/bin/qwen-tts and build/bin/qwen-convert
+	@mkdir -p $(BUILD)/bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
+
+ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only check those)
+	@python3 scripts/fetch-ggml.py .ggml
+
+demo: commands ggml tiny ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
+	@MODEL='$(MODEL)' CODEC='$(CODEC)' SPEAKER='$(SPEAKER)' LANG_='$(LANG_)' INSTRUCT='$(INSTRUCT)' \
+	  TINY_MODEL=$(TINY_MODEL) TINY_CODEC=$(TINY_CODEC) bash scripts/demo.sh
+
+export TEXT # reaches the script whatever quotes it holds
+
+tiny: $(TINY_MODEL) $(TINY_CODEC) ## make the tiny random-weight models in build/demo
+
+$(TINY)/%.gguf: $(wildcard convert/*.go ggml/gguf/*.go tests/golden/*.go tests/golden/models/*/*) | commands
+	@test -d $(TINY)/checkpoints/$* || $(GO) run ./tests/golden/mktiny $(TINY)/checkpoints
+	$(BUILD)/bin/qwen-convert --type F32 $(TINY)/checkpoints/$* $@
+
+test: check go-test race fuzz abi ## everything CI runs
+	@echo "make test: all passed"
+
+check: fmt vet lint cross ## formatting, vet, lint, builds for other systems
+
+fmt: ## fail if a file is not formatted
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	  test -z "$$unformatted" || { echo "not gofmt'ed:" $$unformatted; exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+lint: ## golangci-lint if it is installed, else a pinned staticcheck
+	@GO='$(GO)' STATICCHECK=$(STATICCHECK) TOOLS=$(CURDIR)/$(BUILD)/tools bash scripts/lint.sh
+
+cross: ## build and vet without cgo for other systems
+	@for target in $(CROSS); do \
+	  echo "cross: $$target"; \
+	  CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./... || exit 1; \
+	  CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; \
+	done
+
+go-test: ggml ## the Go tests
+	QWEN_THREADS=1 $(GO) test ./...
+
+race: ggml ## the Go tests of the packages that share data between goroutines, under the race detector
+	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile
+
+fuzz: ## fuzz every target for FUZZTIME (default 3s)
+	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)
+
+abi: all ggml tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
+	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC)
+
+clean: ## remove what was built (not .ggml)
+	rm -rf $(BUILD) demo.wav
+
+help: ## list the targets
+	@echo "make demo   set everything up and speak a sentence to demo.wav"
+	@echo "make test   run all tests"
+	@echo
+	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
