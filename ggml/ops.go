@@ -161,10 +161,15 @@ func (t Tensor) Slice(dim, from, n int) Tensor {
 	return t.wrap(fn.ggml_view_4d(t.ctx(), t.c, ne[0], ne[1], ne[2], ne[3], t.c.nb[1], t.c.nb[2], t.c.nb[3], off))
 }
 
-// Split views dimension 0 of t [a·n, N …] as [a, n, N]: heads of a projection, phases of a transposed convolution.
-func (t Tensor) Split(n int) Tensor {
-	check(t.c.ne[0]%int64(n) == 0 && t.c.ne[3] == 1, "split", t)
-	return t.Reshape(int(t.c.ne[0])/n, n, int(t.c.ne[1]), int(t.c.ne[2]))
+// SplitDim views dimension dim of t, of size a·n, as two: a, then n. Heads of a projection are x.SplitDim(0, heads).
+func (t Tensor) SplitDim(dim, n int) Tensor {
+	check(t.c.ne[dim]%int64(n) == 0 && t.c.ne[3] == 1 && (dim > 0 || t.Type().BlockSize() == 1), "split", t)
+	ne, nb := t.c.ne, t.c.nb
+	copy(ne[dim+1:], t.c.ne[dim:])
+	copy(nb[dim+1:], t.c.nb[dim:])
+	ne[dim], ne[dim+1] = ne[dim]/int64(n), int64(n)
+	nb[dim+1] = nb[dim] * uintptr(ne[dim])
+	return t.wrap(fn.ggml_view_4d(t.ctx(), t.c, ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], 0))
 }
 
 // Windows views the rows of t [C, L] as the taps of a convolution: [C, taps, L-(taps-1)·dilation], where

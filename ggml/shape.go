@@ -60,6 +60,9 @@ func (t Tensor) dense() bool {
 	return true
 }
 
+// RowBytes is the distance in bytes from one row (dimension 1) to the next.
+func (t Tensor) RowBytes() int { return int(t.c.nb[1]) }
+
 // rowBytes is the size of ne[0] elements without gaps.
 func (t Tensor) rowBytes() uintptr {
 	return uintptr(t.c.ne[0]) / uintptr(t.Type().BlockSize()) * uintptr(t.Type().BlockBytes())

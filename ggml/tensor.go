@@ -94,6 +94,10 @@ func (t Tensor) GetF32At(offset int, dst []float32) {
 // GetBytes copies raw data of the tensor's own type.
 func (t Tensor) GetBytes(dst []byte) { move(t, dst, 0, false) }
 
+// SetBytesAt and GetBytesAt copy raw data at a byte offset.
+func (t Tensor) SetBytesAt(offset int, v []byte) { move(t, v, uintptr(offset), true) }
+func (t Tensor) GetBytesAt(offset int, v []byte) { move(t, v, uintptr(offset), false) }
+
 func set[E element](t Tensor, typ Type, v []E) {
 	checkMove(t, typ, len(v))
 	move(t, v, 0, true)

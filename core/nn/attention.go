@@ -1,0 +1,57 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/libqwen/libqwen/ggml"
+)
+
+// AttentionConfig is what the weights' shapes do not tell.
+type AttentionConfig struct {
+	Heads, KVHeads, HeadDim int
+	RopeBase                float32
+	Eps                     float32 // of the query and key norms
+}
+
+// Dims adds the widths of an attention layer to the dimensions that shape tags name.
+func (c AttentionConfig) Dims(d Dims) Dims {
+	d["q"], d["kv"], d["head"] = c.Heads*c.HeadDim, c.KVHeads*c.HeadDim, c.HeadDim
+	return d
+}
+
+// Attention is causal self-attention with rotary positions and, in Qwen3, norms on queries and keys.
+type Attention struct {
+	Q     Linear  `gguf:"attn_q" shape:"embd,q"`
+	K     Linear  `gguf:"attn_k" shape:"embd,kv"`
+	V     Linear  `gguf:"attn_v" shape:"embd,kv"`
+	Out   Linear  `gguf:"attn_output" shape:"q,embd"`
+	QNorm RMSNorm `gguf:"attn_q_norm" shape:"head" if:"qknorm"`
+	KNorm RMSNorm `gguf:"attn_k_norm" shape:"head" if:"qknorm"`
+}
+
+// Forward attends from the new positions x [embd, N] to all that span lets them see; the result is [embd, N].
+// layer is the layer's place in the span's cache.
+func (a *Attention) Forward(x ggml.Tensor, span *Span, layer int, c AttentionConfig) ggml.Tensor {
+	q := heads(a.Q.Forward(x).TapF("L%d_q_proj", layer), c.Heads) // [D, H, N]
+	k := heads(a.K.Forward(x).TapF("L%d_k_proj", layer), c.KVHeads)
+	v := a.V.Forward(x).TapF("L%d_v_proj", layer) // [D·KV, N]
+	if a.QNorm.Weight.Valid() {
+		q = a.QNorm.Forward(q, c.Eps).TapF("L%d_q_norm", layer)
+		k = a.KNorm.Forward(k, c.Eps).TapF("L%d_k_norm", layer)
+	}
+	q, k = q.RoPE(span.Positions, c.RopeBase), k.RoPE(span.Positions, c.RopeBase)
+	keys, values := span.Extend(layer, k, v)
+	return a.Out.Forward(attend(q, keys, values, span.Mask, c.HeadDim).TapF("L%d_attn_heads_concat", layer))
+}
+
+// heads splits [D·H, N] into [D, H, N].
+func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)) }
+
+// attend is softmax(k·q / √D + mask)·v, heads concatenated. q [D, H, N], k [D, T, KV], v [T, D, KV], mask [T, N] or none
+// -> [D·H, N].
+func attend(q, k, v, mask ggml.Tensor, headDim int) ggml.Tensor {
+	n, h := q.Dim(2), q.Dim(1)
+	scores := q.Permute(0, 2, 1, 3).MatMul(k)                                   // [T, N, H]
+	weights := scores.SoftMax(mask, float32(1/math.Sqrt(float64(headDim))))     // [T, N, H]
+	return weights.MatMul(v).Permute(0, 2, 1, 3).Cont().Reshape(headDim*h, n) // [D, N, H] -> [D, H, N] -> [D·H, N]
+}

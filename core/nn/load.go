@@ -1,0 +1,358 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/half"
+)
+
+// Dims names the sizes that shape tags refer to.
+type Dims map[string]int
+
+// Loader brings the tensors of a GGUF file onto a backend: in place where the device can use the mapped file,
+// as copies elsewhere. Load as much as needed, then Finish.
+//
+// Fields of the structs that Load fills carry tags:
+//
+//	gguf:"attn_q"      the name, joined to the parent's by a dot; in a slice %d is the index
+//	shape:"embd,q"     names of Dims, numbers, or $0, $1 … for the shape given on the parent's field
+//	as:"f32"           convert to F32; otherwise the file's type stays
+//	if:"qknorm"        the field exists only if this entry of Dims is not 0
+//
+// Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
+// Finish refuses tensors that nobody asked for.
+type Loader struct {
+	be      *ggml.Backend
+	file    *gguf.File
+	inPlace *ggml.Arena // over the mapped file; nil if the device cannot
+	copies  *ggml.Arena
+	fills   []func() error
+	used    map[string]bool
+	check   []*gguf.TensorInfo
+	err     error
+}
+
+// Weights owns the memory of what a Loader has loaded.
+type Weights struct {
+	inPlace, copies *ggml.Arena
+}
+
+// Free releases the weights; the file may be closed afterwards.
+func (w *Weights) Free() {
+	if w != nil {
+		w.inPlace.Free()
+		w.copies.Free()
+	}
+}
+
+// Bytes are the sizes of the weights used in place and of the copies.
+func (w *Weights) Bytes() (inPlace, copied uint64) {
+	if w.inPlace != nil {
+		inPlace = w.inPlace.Bytes()
+	}
+	return inPlace, w.copies.Bytes()
+}
+
+// NewLoader starts loading from an open file, which must stay open as long as the weights live.
+func NewLoader(be *ggml.Backend, file *gguf.File) *Loader {
+	n := 4 * (len(file.Tensors()) + 16) // a tensor may be split into a few
+	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}}
+	if a, err := be.Wrap(file.Mapping(), n); err == nil {
+		l.inPlace = a
+	}
+	return l
+}
+
+// Load fills the struct that dst points to from the tensors below prefix.
+func (l *Loader) Load(dst any, prefix string, dims Dims) error {
+	return l.walk(reflect.ValueOf(dst).Elem(), prefix, nil, "", dims)
+}
+
+// Custom is a layer that lays its weights out itself.
+type Custom interface {
+	LoadFrom(l *Loader, name string, shape []int) error
+}
+
+var tensorType = reflect.TypeFor[ggml.Tensor]()
+
+func (l *Loader) walk(v reflect.Value, name string, shape []int, as string, dims Dims) error {
+	if c, ok := v.Addr().Interface().(Custom); ok {
+		return c.LoadFrom(l, name, shape)
+	}
+	switch {
+	case v.Type() == tensorType:
+		t, err := l.tensor(name, shape, as)
+		if err == nil {
+			v.Set(reflect.ValueOf(t))
+		}
+		return err
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			if err := l.walk(v.Index(i), fmt.Sprintf(name, i), shape, as, dims); err != nil {
+				return err
+			}
+		}
+		return nil
+	case v.Kind() == reflect.Struct:
+		return l.fields(v, name, shape, dims)
+	}
+	panic("nn: cannot load into " + v.Type().String())
+}
+
+func (l *Loader) fields(v reflect.Value, name string, parent []int, dims Dims) error {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		tag, ok := f.Tag.Lookup("gguf")
+		if !ok || (f.Tag.Get("if") != "" && dims[f.Tag.Get("if")] == 0) {
+			continue
+		}
+		shape, err := parseShape(f.Tag.Get("shape"), parent, dims)
+		if err != nil {
+			panic(fmt.Sprintf("nn: %s.%s: %v", v.Type(), f.Name, err)) // a mistake in the program
+		}
+		if err := l.walk(v.Field(i), join(name, tag), shape, f.Tag.Get("as"), dims); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "." + b
+}
+
+// parseShape evaluates a shape tag.
+func parseShape(tag string, parent []int, dims Dims) ([]int, error) {
+	if tag == "" {
+		return nil, nil
+	}
+	var shape []int
+	for word := range strings.SplitSeq(tag, ",") {
+		n, err := dimension(word, parent, dims)
+		if err != nil {
+			return nil, err
+		}
+		shape = append(shape, n)
+	}
+	return shape, nil
+}
+
+func dimension(word string, parent []int, dims Dims) (int, error) {
+	if n, err := strconv.Atoi(word); err == nil {
+		return n, nil
+	}
+	if ref, ok := strings.CutPrefix(word, "$"); ok {
+		i, err := strconv.Atoi(ref)
+		if err != nil || i >= len(parent) {
+			return 0, fmt.Errorf("shape %s: the parent has %d dimensions", word, len(parent))
+		}
+		return parent[i], nil
+	}
+	if n, ok := dims[word]; ok {
+		return n, nil
+	}
+	return 0, fmt.Errorf("unknown dimension %q", word)
+}
+
+// Find returns a tensor's description after checking its shape, and marks it as used.
+func (l *Loader) Find(name string, shape ...int) (*gguf.TensorInfo, error) {
+	t := l.file.Tensor(name)
+	if t == nil {
+		return nil, fmt.Errorf("%s: missing", name)
+	}
+	if !sameShape(t.Shape, shape) {
+		want := make([]int64, len(shape))
+		for i, n := range shape {
+			want[i] = int64(n)
+		}
+		return nil, fmt.Errorf("%s: shape %s, want %s", name, gguf.FormatShape(t.Shape), gguf.FormatShape(want))
+	}
+	if !l.used[name] {
+		l.used[name] = true
+		l.check = append(l.check, t)
+	}
+	return t, nil
+}
+
+// sameShape compares shapes without regard to trailing ones.
+func sameShape(have []int64, want []int) bool {
+	for i := range max(len(have), len(want)) {
+		h, w := int64(1), 1
+		if i < len(have) {
+			h = have[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if h != int64(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ignore leaves out the tensors whose names start with prefix.
+func (l *Loader) Ignore(prefix string) {
+	for _, t := range l.file.Tensors() {
+		if strings.HasPrefix(t.Name, prefix) {
+			l.used[t.Name] = true
+		}
+	}
+}
+
+func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error) {
+	t, err := l.Find(name, shape...)
+	if err != nil {
+		return ggml.Tensor{}, err
+	}
+	if as == "f32" && t.Type != gguf.F32 {
+		return l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...), nil
+	}
+	if err := usable(t, as); err != nil {
+		return ggml.Tensor{}, err
+	}
+	if l.inPlace != nil && l.file.Place(t)%uint64(l.be.Alignment()) == 0 {
+		return l.inPlace.At(l.file.Place(t), t.Type, shape...)
+	}
+	x := l.copies.New(t.Type, shape...)
+	l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
+	return x, nil
+}
+
+// usable refuses the types that no weight has.
+func usable(t *gguf.TensorInfo, as string) error {
+	switch t.Type {
+	case gguf.I8, gguf.I16, gguf.I32, gguf.I64, gguf.F64, gguf.Q8_1, gguf.Q8_K:
+		return fmt.Errorf("%s: type %v is not one of a weight", t.Name, t.Type)
+	}
+	return nil
+}
+
+// Put declares an F32 tensor on the backend, in a layout that the file does not have; values is called by Finish.
+func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor {
+	x := l.copies.New(ggml.F32, shape...)
+	l.fills = append(l.fills, func() error {
+		v, err := values()
+		if err != nil {
+			return err
+		}
+		if len(v) != x.Elements() {
+			panic(fmt.Sprintf("nn: %d values for %v", len(v), x))
+		}
+		x.SetF32(v)
+		return nil
+	})
+	return x
+}
+
+// Floats decodes a tensor of a plain type or Q8_0.
+func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
+	dst, src := make([]float32, t.Elements()), l.file.Data(t)
+	switch t.Type {
+	case gguf.F32:
+		half.DecodeF32(dst, src)
+	case gguf.F16:
+		half.DecodeF16(dst, src)
+	case gguf.BF16:
+		half.DecodeBF16(dst, src)
+	case gguf.Q8_0:
+		decodeQ8(dst, src)
+	default:
+		return nil, fmt.Errorf("%s: type %v cannot be converted to F32 here; F32, F16, BF16 and Q8_0 can", t.Name, t.Type)
+	}
+	return dst, nil
+}
+
+// decodeQ8 widens Q8_0: blocks of an F16 scale and 32 signed bytes.
+func decodeQ8(dst []float32, src []byte) {
+	const block = 34
+	for i := 0; i+block <= len(src); i += block {
+		scale := half.FromF16(uint16(src[i]) | uint16(src[i+1])<<8)
+		for j := range 32 {
+			dst[i/block*32+j] = scale * float32(int8(src[i+2+j]))
+		}
+	}
+}
+
+// Finish checks the values, allocates and fills the copies and refuses tensors that were not asked for.
+func (l *Loader) Finish() (*Weights, error) {
+	w := &Weights{inPlace: l.inPlace, copies: l.copies}
+	l.inPlace, l.copies = nil, nil
+	err := errors.Join(l.surplus(), l.checkValues())
+	if err == nil {
+		err = w.copies.Alloc()
+	}
+	for _, fill := range l.fills {
+		if err != nil {
+			break
+		}
+		err = fill()
+	}
+	if err != nil {
+		w.Free()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Abandon releases the loader after a failed Load.
+func (l *Loader) Abandon() {
+	l.inPlace.Free()
+	l.copies.Free()
+}
+
+func (l *Loader) surplus() error {
+	for _, t := range l.file.Tensors() {
+		if !l.used[t.Name] {
+			return fmt.Errorf("%s: surplus: a tensor that this model does not have", t.Name)
+		}
+	}
+	return nil
+}
+
+// checkValues refuses NaN and infinite weights and matrices that were never filled in. It reads the whole file
+// once, on all processors.
+func (l *Loader) checkValues() error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(l.check))
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = l.checkTensor(l.check[i])
+			}
+		})
+	}
+	for i := range l.check {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loader) checkTensor(t *gguf.TensorInfo) error {
+	if err := l.file.CheckFinite(t); err != nil {
+		return err
+	}
+	if len(t.Shape) > 1 && t.Shape[1] > 1 && l.file.AllZero(t) {
+		return fmt.Errorf("%s: all zero", t.Name)
+	}
+	return nil
+}
