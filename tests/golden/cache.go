@@ -78,7 +78,7 @@ func converted(model, typ string) (string, error) {
 
 // once returns path, after having had it made if it isn't there. What is made appears under its name only when it is
 // complete; of several processes that make it at the same time, one wins and the others take its result.
-func once(path string, make func(path string) error) (string, error) {
+func once(path string, produce func(path string) error) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -91,7 +91,7 @@ func once(path string, make func(path string) error) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	made := filepath.Join(tmp, filepath.Base(path))
-	if err := make(made); err != nil {
+	if err := produce(made); err != nil {
 		return "", err
 	}
 	if err := os.Rename(made, path); err != nil {

@@ -1,7 +1,6 @@
 package golden
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -132,24 +131,32 @@ func (m *manifest) writeSafetensors(dst io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(dst, 1<<16)
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(len(head)))
-	w.Write(b[:]) // errors stick until Flush
-	w.Write(head)
+	if _, err := dst.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))); err != nil {
+		return err
+	}
+	if _, err := dst.Write(head); err != nil {
+		return err
+	}
+	var data []byte
 	for i := range m.Tensors {
-		t := &m.Tensors[i]
-		for _, v := range t.values(m.Seed) {
-			if t.DType == "BF16" {
-				binary.LittleEndian.PutUint16(b[:], bf16(v))
-				w.Write(b[:2])
-			} else {
-				binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
-				w.Write(b[:4])
-			}
+		data = m.Tensors[i].appendData(data[:0], m.Seed)
+		if _, err := dst.Write(data); err != nil {
+			return err
 		}
 	}
-	return w.Flush()
+	return nil
+}
+
+// appendData appends the tensor's values, little-endian.
+func (t *tensorSpec) appendData(dst []byte, seed string) []byte {
+	for _, v := range t.values(seed) {
+		if t.DType == "BF16" {
+			dst = binary.LittleEndian.AppendUint16(dst, bf16(v))
+		} else {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+		}
+	}
+	return dst
 }
 
 func (m *manifest) header() ([]byte, error) {
