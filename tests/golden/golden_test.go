@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 func TestCheckpoints(t *testing.T) {
@@ -24,6 +26,23 @@ func TestCheckpoints(t *testing.T) {
 		}
 	}
 	assert.Equal(t, dir, Checkpoints(t))
+}
+
+func TestGGUF(t *testing.T) {
+	for _, model := range Models() {
+		for _, typ := range []string{"F32", "Q8_0"} {
+			path := GGUF(t, model, typ)
+			f, err := gguf.Open(path)
+			require.NoError(t, err, path)
+			assert.NotEmpty(t, f.Tensors(), path)
+			require.NoError(t, f.Close())
+			assert.Equal(t, path, GGUF(t, model, typ))
+		}
+	}
+	_, err := converted("tiny-base-06", "Q9")
+	assert.ErrorContains(t, err, "Q9")
+	_, err = converted("no-such-model", "F32")
+	assert.Error(t, err)
 }
 
 // TestDigestIsChecked: a generator that errs in one bit is noticed.
