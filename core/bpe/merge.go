@@ -2,8 +2,7 @@ package bpe
 
 import "math"
 
-// pair table: two neighbouring tokens -> rank of their merge.
-
+// pairKey is the key in Tokenizer.ranks of two neighbouring tokens.
 func pairKey(left, right int32) uint64 {
 	return uint64(uint32(left))<<32 | uint64(uint32(right))
 }

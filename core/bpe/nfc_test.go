@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestComposeMarksEqualsNorm: where runs of marks are short, the standard library's
-// normaliser is right and composeMarks must agree with it.
+// TestComposeMarksEqualsNorm: where runs of marks are short, norm is right and
+// composeMarks must agree with it.
 func TestComposeMarksEqualsNorm(t *testing.T) {
 	chars := []rune("eaoEAﬁÅΩか가각힣क़각\u0301\u0300\u0302\u0323\u0327\u0345\u3099\u0344\u1e9b\u05b7\u05bc\u093c\u0f71\u0f72\u0f73漢兀x\n")
 	r := rand.New(rand.NewPCG(3, 4))

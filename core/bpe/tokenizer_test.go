@@ -136,3 +136,25 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+// FuzzNew: no list of tokens, types and merges does worse than an error.
+func FuzzNew(f *testing.F) {
+	f.Add("ab abc <x>", "a b\nab c", []byte{1, 1, 3}, "xabc<x>")
+	f.Add("## Ġ# \xff", "", []byte{1, 5, 6}, "## #")
+	f.Add("ab bc abc", "b c\na b\na bc", []byte(nil), "abcab")
+	f.Fuzz(func(t *testing.T, tokens, merges string, types []byte, text string) {
+		c := Config{Tokens: append(byteTokens(), strings.Split(tokens, " ")...), TokenTypes: slices.Repeat([]int32{Normal}, 256)}
+		for _, typ := range types {
+			c.TokenTypes = append(c.TokenTypes, int32(typ))
+		}
+		if merges != "" {
+			c.Merges = strings.Split(merges, "\n")
+		}
+		tok, err := New(c)
+		if err != nil {
+			return
+		}
+		require.Equal(t, nfc(text), tok.Decode(tok.Encode(text)))
+		tok.EncodeSpecial(text)
+	})
+}

@@ -77,14 +77,14 @@ type builder struct {
 
 func (b *builder) checkReference() (err error) {
 	in := &b.in
-	if len(in.RefCodes) == 0 && isBlank(in.RefText) {
+	if len(in.RefCodes) == 0 && IsBlank(in.RefText) {
 		in.RefText = ""
 		return nil
 	}
 	if len(in.RefCodes) == 0 {
 		return &Error{ErrRefText, "given without the codes of a reference"}
 	}
-	if isBlank(in.RefText) {
+	if IsBlank(in.RefText) {
 		return &Error{ErrRefText, "empty, but a reference's codes need its transcript"}
 	}
 	if in.RefText, err = checkSpeakable(ErrRefText, in.RefText); err != nil {
@@ -106,7 +106,7 @@ func (b *builder) checkReference() (err error) {
 
 func (b *builder) checkInstruct() (err error) {
 	in := &b.in
-	if isBlank(in.Instruct) {
+	if IsBlank(in.Instruct) {
 		in.Instruct = ""
 		return nil
 	}

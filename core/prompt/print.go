@@ -6,7 +6,7 @@ import (
 )
 
 // String prints the prompt, a line a row: the text token, and what is added to it
-// on the codec side.
+// on the codec side. Lines f0, f1, … are the overlay of the frames.
 func (p *Prompt) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "prompt: %d rows, %d text tokens, language %s", len(p.Rows), p.TextTokens, p.Language)
@@ -19,7 +19,7 @@ func (p *Prompt) String() string {
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	for t, id := range p.Overlay {
-		fmt.Fprintf(&s, "%+5d  %6d %s\n", t, id, p.token(id))
+		fmt.Fprintf(&s, "%5s  %6d %s\n", fmt.Sprintf("f%d", t), id, p.token(id))
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(&s, "warning: %s\n", w)

@@ -24,7 +24,7 @@ func checkSpeakable(field error, text string) (string, error) {
 		return "", err
 	case text == "":
 		return "", &Error{field, "empty"}
-	case isBlank(text):
+	case IsBlank(text):
 		return "", &Error{field, "blank: nothing but white space"}
 	case !strings.ContainsFunc(text, speakable):
 		return "", &Error{field, "nothing to speak: no letter or digit in it"}
@@ -39,9 +39,10 @@ func checkUTF8(field error, text string) (string, error) {
 	return strings.TrimPrefix(text, byteOrderMark), nil
 }
 
-// isBlank tells whether text shows nothing: white space, controls, and invisible
-// format characters such as U+200B.
-func isBlank(text string) bool {
+// IsBlank tells whether text shows nothing: it is empty, or but white space, controls
+// and invisible format characters such as U+200B. A blank instruction or transcript
+// counts as none.
+func IsBlank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf)
 	})
