@@ -51,16 +51,27 @@ ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only ch
 	@python3 scripts/fetch-ggml.py .ggml
 
 demo: commands ggml tiny ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
-	@MODEL='$(MODEL)' CODEC='$(CODEC)' SPEAKER='$(SPEAKER)' LANG_='$(LANG_)' INSTRUCT='$(INSTRUCT)' \
-	  TINY_MODEL=$(TINY_MODEL) TINY_CODEC=$(TINY_CODEC) bash scripts/demo.sh
+	@bash scripts/demo.sh
 
-export TEXT # reaches the script whatever quotes it holds
+demo: export MODEL := $(MODEL)
+demo: export CODEC := $(CODEC)
+demo: export TEXT := $(TEXT)
+demo: export SPEAKER := $(SPEAKER)
+demo: export LANG_ := $(LANG_)
+demo: export INSTRUCT := $(INSTRUCT)
+demo: export TINY_MODEL := $(TINY_MODEL)
+demo: export TINY_CODEC := $(TINY_CODEC)
 
 tiny: $(TINY_MODEL) $(TINY_CODEC) ## make the tiny random-weight models in build/demo
 
-$(TINY)/%.gguf: $(wildcard convert/*.go ggml/gguf/*.go tests/golden/*.go tests/golden/models/*/*) | commands
-	@test -d $(TINY)/checkpoints/$* || $(GO) run ./tests/golden/mktiny $(TINY)/checkpoints
-	$(BUILD)/bin/qwen-convert --type F32 $(TINY)/checkpoints/$* $@
+$(TINY)/%.gguf: $(TINY)/checkpoints $(wildcard convert/*.go ggml/gguf/*.go) | commands
+	$(BUILD)/bin/qwen-convert --type F32 $</$* $@
+
+$(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
+	rm -rf $@ $@.part
+	$(GO) run ./tests/golden/mktiny $@.part
+	touch $@.part
+	mv $@.part $@
 
 test: check go-test race fuzz abi ## everything CI runs
 	@echo "make test: all passed"
