@@ -1,0 +1,40 @@
+// What Go cannot do itself: call function pointers, keep thread-specific storage, cast handles.
+// The public functions that need nothing else (qt_last_error, qt_log_set) are in bridge.c too.
+#ifndef QWEN_BRIDGE_H
+#define QWEN_BRIDGE_H
+
+#include <qwen.h>
+
+// Const parameters of exported functions go through named pointer types: cgo then repeats the prototypes
+// of qwen.h word for word, and the C compiler checks that they agree.
+typedef const char *qwen_string;
+typedef const float *qwen_floats;
+typedef const struct qt_context *qwen_context;
+typedef const struct qt_init_params *qwen_init_params;
+typedef const struct qt_options *qwen_options;
+typedef const struct qt_tts_params *qwen_tts_params;
+typedef const struct qt_request *qwen_request;
+
+// User data stays an integer on the Go side: a caller may pass any value, such as (void *)1, which Go's
+// stack scanner takes for a broken pointer.
+
+// A handle is a number in the clothes of a pointer.
+struct qt_context *qwen_handle(uintptr_t id);
+
+// The calling thread; unique among the living ones.
+uintptr_t qwen_thread(void);
+
+// Sets qt_last_error of the calling thread to a copy of msg.
+void qwen_set_error(const char *msg);
+
+// Hands one line to the callback of qt_log_set, or to stderr.
+void qwen_log(int level, const char *msg);
+bool qwen_log_enabled(int level);
+
+// The callbacks of a synthesis belong to the thread `owner`, which called it.
+// qwen_call_cancel answers false to any other thread.
+bool qwen_call_cancel(qt_cancel_cb cb, uintptr_t user_data, uintptr_t owner);
+bool qwen_call_chunk(qt_audio_chunk_cb cb, uintptr_t user_data, const float *samples, int n_samples);
+void qwen_call_progress(qt_progress_cb cb, uintptr_t user_data, int n_frames, int max_frames, double elapsed_ms);
+
+#endif

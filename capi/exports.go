@@ -1,0 +1,234 @@
+// Command capi is libqwen.so: the C interface of include/qwen.h over package core.
+//
+// Every export checks and converts, calls core, and turns the outcome into a status: see guard.
+// It is built with -buildmode=c-shared; two more public functions, qt_last_error and qt_log_set, are C
+// (bridge.c), as they concern nothing of Go's.
+package main
+
+// #cgo CFLAGS: -I${SRCDIR}/../include -std=gnu11 -Wall -Wextra
+// #cgo LDFLAGS: -pthread
+// #include "bridge.h"
+import "C"
+
+import (
+	"math"
+
+	"github.com/libqwen/libqwen/core"
+)
+
+func main() {} // never called in a shared library
+
+// The state of the process that a C library cannot do without.
+var (
+	contexts  table    // what struct qt_context * stands for
+	constants interned // strings handed out for ever
+)
+
+// ---- Version ----
+
+//export qt_version
+func qt_version() (s C.qwen_string) {
+	guard("qt_version", func() error {
+		s = constants.get(versionString())
+		return nil
+	})
+	return s
+}
+
+//export qt_abi_version
+func qt_abi_version() (v C.int) {
+	guard("qt_abi_version", func() error {
+		v = C.QT_ABI_VERSION
+		return nil
+	})
+	return v
+}
+
+// ---- Context ----
+
+//export qt_init_default_params
+func qt_init_default_params(params *C.struct_qt_init_params) {
+	guard("qt_init_default_params", func() error {
+		if params != nil {
+			*params = defaultInitParams()
+		}
+		return nil
+	})
+}
+
+//export qt_options_init
+func qt_options_init(options *C.struct_qt_options, size C.size_t) {
+	guard("qt_options_init", func() error {
+		return initSized(options, uintptr(size), C.struct_qt_options{})
+	})
+}
+
+//export qt_init
+func qt_init(params C.qwen_init_params) (ctx *C.struct_qt_context) {
+	guard("qt_init", func() (err error) {
+		ctx, err = open(params, nil)
+		return err
+	})
+	return ctx
+}
+
+//export qt_init_ex
+func qt_init_ex(params C.qwen_init_params, options C.qwen_options) (ctx *C.struct_qt_context) {
+	guard("qt_init_ex", func() (err error) {
+		ctx, err = open(params, options)
+		return err
+	})
+	return ctx
+}
+
+//export qt_free
+func qt_free(ctx *C.struct_qt_context) {
+	guard("qt_free", func() error {
+		contexts.free(number(ctx), currentThread())
+		return nil
+	})
+}
+
+// ---- Synthesis ----
+
+//export qt_tts_default_params
+func qt_tts_default_params(params *C.struct_qt_tts_params) {
+	guard("qt_tts_default_params", func() error {
+		if params != nil {
+			*params = defaultTTSParams()
+		}
+		return nil
+	})
+}
+
+//export qt_request_init
+func qt_request_init(request *C.struct_qt_request, size C.size_t) {
+	guard("qt_request_init", func() error {
+		return initSized(request, uintptr(size), C.struct_qt_request{})
+	})
+}
+
+//export qt_result_init
+func qt_result_init(result *C.struct_qt_result, size C.size_t) {
+	guard("qt_result_init", func() error {
+		return initSized(result, uintptr(size), C.struct_qt_result{})
+	})
+}
+
+//export qt_synthesize
+func qt_synthesize(ctx *C.struct_qt_context, params C.qwen_tts_params, out *C.struct_qt_audio) C.enum_qt_status {
+	return guard("qt_synthesize", func() error {
+		return synthesize(ctx, params, nil, out, nil)
+	})
+}
+
+//export qt_synthesize_ex
+func qt_synthesize_ex(ctx *C.struct_qt_context, params C.qwen_tts_params, request C.qwen_request, out *C.struct_qt_audio, result *C.struct_qt_result) C.enum_qt_status {
+	return guard("qt_synthesize_ex", func() error {
+		return synthesize(ctx, params, request, out, result)
+	})
+}
+
+//export qt_audio_free
+func qt_audio_free(audio *C.struct_qt_audio) {
+	guard("qt_audio_free", func() error {
+		if audio != nil {
+			cFree(audio.samples)
+			*audio = C.struct_qt_audio{}
+		}
+		return nil
+	})
+}
+
+//export qt_result_free
+func qt_result_free(result *C.struct_qt_result) {
+	guard("qt_result_free", func() error { return freeResult(result) })
+}
+
+// ---- Reference voices ----
+
+//export qt_extract_voice_ref
+func qt_extract_voice_ref(ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref) C.enum_qt_status {
+	return guard("qt_extract_voice_ref", func() error {
+		return extractVoice(ctx, pcm, n, out)
+	})
+}
+
+//export qt_voice_ref_free
+func qt_voice_ref_free(ref *C.struct_qt_voice_ref) {
+	guard("qt_voice_ref_free", func() error {
+		if ref != nil {
+			cFree(ref.ref_spk_emb)
+			cFree(ref.ref_codes)
+			*ref = C.struct_qt_voice_ref{}
+		}
+		return nil
+	})
+}
+
+// ---- What a context has ----
+
+//export qt_num_codebooks
+func qt_num_codebooks(ctx C.qwen_context) (n C.int) {
+	guard("qt_num_codebooks", func() error {
+		return contexts.with(number(ctx), func(m *model) { n = C.int(m.engine.NumCodebooks()) })
+	})
+	return n
+}
+
+//export qt_duration_sec_to_tokens
+func qt_duration_sec_to_tokens(ctx C.qwen_context, seconds C.float) (n C.int) {
+	guard("qt_duration_sec_to_tokens", func() error {
+		return contexts.with(number(ctx), func(m *model) {
+			n = C.int(min(m.engine.FramesFor(float32(seconds)), math.MaxInt32))
+		})
+	})
+	return n
+}
+
+//export qt_n_speakers
+func qt_n_speakers(ctx C.qwen_context) (n C.int) {
+	guard("qt_n_speakers", func() error {
+		return contexts.with(number(ctx), func(m *model) { n = C.int(len(m.speakers)) })
+	})
+	return n
+}
+
+//export qt_speaker_name
+func qt_speaker_name(ctx C.qwen_context, index C.int) (name C.qwen_string) {
+	guard("qt_speaker_name", func() (err error) {
+		return contexts.with(number(ctx), func(m *model) {
+			if 0 <= index && int(index) < len(m.speakers) {
+				name = m.speakers[index]
+			}
+		})
+	})
+	return name
+}
+
+// ---- What the machine has ----
+
+//export qt_devices
+func qt_devices(ggmlDir C.qwen_string, devices *C.struct_qt_device, capacity C.int, size C.size_t) C.int {
+	n := 0
+	s := guard("qt_devices", func() (err error) {
+		n, err = listDevices(ggmlDir, devices, capacity, uintptr(size))
+		return err
+	})
+	if s != C.QT_STATUS_OK {
+		return C.int(s)
+	}
+	return C.int(n)
+}
+
+//export qt_system_info
+func qt_system_info() (s C.qwen_string) {
+	guard("qt_system_info", func() error {
+		info, err := core.SystemInfo("")
+		if err == nil {
+			s = constants.get(info)
+		}
+		return err
+	})
+	return s
+}

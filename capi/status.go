@@ -1,0 +1,104 @@
+package main
+
+// #include <stdlib.h>
+// #include "bridge.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"unsafe"
+
+	"github.com/libqwen/libqwen/core"
+)
+
+// status is the one place where kinds of failure become numbers of the ABI.
+func status(err error) C.enum_qt_status {
+	switch {
+	case err == nil:
+		return C.QT_STATUS_OK
+	case errors.Is(err, core.ErrMemory): // first: core reports a receiver without memory as a cancellation too
+		return C.QT_STATUS_OOM
+	case errors.Is(err, core.ErrCancelled), errors.Is(err, context.Canceled):
+		return C.QT_STATUS_CANCELLED
+	case errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrClosed):
+		return C.QT_STATUS_INVALID_PARAMS
+	case errors.Is(err, core.ErrMode):
+		return C.QT_STATUS_MODE_INVALID
+	default: // ErrModel, ErrBackend, ErrGenerate, ErrUnsupported, panics
+		return C.QT_STATUS_GENERATE_FAILED
+	}
+}
+
+// guard runs the body of an export: whatever comes out of it, a panic too, ends as a status and as the
+// calling thread's qt_last_error.
+func guard(export string, body func() error) (s C.enum_qt_status) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = report(panicked(export, p))
+		}
+	}()
+	if faulty(export) {
+		panic("injected fault")
+	}
+	return report(body())
+}
+
+// report stores the message of a failure for qt_last_error; success leaves the last one alone.
+func report(err error) C.enum_qt_status {
+	if err != nil {
+		msg := C.CString(printable(err.Error()))
+		C.qwen_set_error(msg)
+		C.free(unsafe.Pointer(msg))
+	}
+	return status(err)
+}
+
+// panicked is the error for a panic; the stack goes to the log, for the bug report.
+func panicked(export string, p any) error {
+	err := fmt.Errorf("%s: internal error: %v%s", export, p, panicOrigin())
+	logger.Error(err.Error() + "\n" + string(debug.Stack()))
+	return err
+}
+
+// panicOrigin is " at file:line" of the statement that panicked, to be called while recovering.
+func panicOrigin() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for panicking := false; ; {
+		frame, more := frames.Next()
+		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
+		switch {
+		case inRuntime:
+			panicking = true
+		case panicking:
+			return fmt.Sprintf(" at %s:%d", frame.File, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// printable makes a message fit for C and for strict readers: valid UTF-8 without NUL.
+func printable(msg string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(msg, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// invalidError is a parameter that this package refuses.
+type invalidError string
+
+func invalid(format string, args ...any) error { return invalidError(fmt.Sprintf(format, args...)) }
+
+func (e invalidError) Error() string        { return string(e) }
+func (e invalidError) Is(target error) bool { return target == core.ErrInvalid }
+
+// memoryError is C memory that the system refused.
+type memoryError string
+
+func (e memoryError) Error() string        { return string(e) }
+func (e memoryError) Is(target error) bool { return target == core.ErrMemory }
