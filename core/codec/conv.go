@@ -1,0 +1,202 @@
+package codec
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/libqwen/libqwen/core/nn"
+	"github.com/libqwen/libqwen/ggml"
+)
+
+// Conv is a causal convolution y[t] = b + Σk W[k]·x[t - (K-1-k)·d]. Rows before the first are zero.
+type Conv struct {
+	past
+	weight   ggml.Tensor // F32 [K·C in, C out]
+	bias     ggml.Tensor // F32 [C out]
+	taps     int
+	dilation int // 0 is 1
+}
+
+// LoadFrom implements nn.Custom for a kernel [K, C in, C out].
+func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) (err error) {
+	k, in, out := shape[0], shape[1], shape[2]
+	c.dilation = max(c.dilation, 1)
+	c.taps, c.past = k, past{channels: in, rows: (k - 1) * c.dilation}
+	c.weight, err = relaid(l, name+".weight", shape, func(dst, src []float32) { relayConv(dst, src, k, in) }, k*in, out)
+	if err != nil {
+		return err
+	}
+	c.bias, err = repeated(l, name+".bias", out, 1)
+	return err
+}
+
+// relaid loads a kernel into the layout [ne...] that relay makes.
+func relaid(l *nn.Loader, name string, shape []int, relay func(dst, src []float32), ne ...int) (ggml.Tensor, error) {
+	t, err := l.Find(name, shape...)
+	if err != nil {
+		return ggml.Tensor{}, err
+	}
+	return l.Put(func() ([]float32, error) {
+		src, err := l.Floats(t)
+		dst := make([]float32, len(src))
+		if err == nil {
+			relay(dst, src)
+		}
+		return dst, err
+	}, ne...), nil
+}
+
+// repeated loads a vector of n elements, times times in a row.
+func repeated(l *nn.Loader, name string, n, times int) (ggml.Tensor, error) {
+	t, err := l.Find(name, n)
+	if err != nil {
+		return ggml.Tensor{}, err
+	}
+	return l.Put(func() ([]float32, error) {
+		src, err := l.Floats(t)
+		return slices.Repeat(src, times), err
+	}, n*times), nil
+}
+
+// relayConv brings [K, C in, C out] to [C in, K, C out].
+func relayConv(dst, src []float32, k, in int) {
+	for at := 0; at < len(src); at += k * in {
+		for i := range in {
+			for j := range k {
+				dst[at+j*in+i] = src[at+i*k+j]
+			}
+		}
+	}
+}
+
+// Forward maps x [C in, T] to [C out, T].
+func (c *Conv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
+	return taps(c.extend(x, m), c.taps, c.dilation).MatMul(c.weight).Add(c.bias)
+}
+
+// taps of all outputs, side by side: x [C, L] -> [C·K, L - (K-1)·d].
+func taps(x ggml.Tensor, k, dilation int) ggml.Tensor {
+	if k == 1 {
+		return x
+	}
+	w := x.Windows(k, dilation).Cont()
+	return w.Reshape(x.Dim(0)*k, w.Dim(2))
+}
+
+// TransConv is a causal transposed convolution of stride s with s or 2s taps, cut to the length s·T. Output s·t + r
+// sees W[r]·x[t] and W[r+s]·x[t-1]: it is an ordinary convolution with s·C outputs, which lie side by side as the s
+// new rows.
+type TransConv struct {
+	past
+	weight ggml.Tensor // F32 [taps·C in, s·C out]
+	bias   ggml.Tensor // F32 [s·C out]
+	stride int
+	taps   int // K / s
+}
+
+// LoadFrom implements nn.Custom for a kernel [K, C out, C in].
+func (c *TransConv) LoadFrom(l *nn.Loader, name string, shape []int) (err error) {
+	k, out, in := shape[0], shape[1], shape[2]
+	c.taps = k / c.stride
+	c.past = past{channels: in, rows: c.taps - 1}
+	c.weight, err = relaid(l, name+".weight", shape, func(dst, src []float32) { c.relay(dst, src, out, in) }, c.taps*in, c.stride*out)
+	if err != nil {
+		return err
+	}
+	c.bias, err = repeated(l, name+".bias", out, c.stride)
+	return err
+}
+
+// relay brings [K, C out, C in] to [C in, taps, C out, s]; the oldest tap has the last of the K.
+func (c *TransConv) relay(dst, src []float32, out, in int) {
+	k := c.taps * c.stride
+	for i := range in {
+		for o := range out {
+			for j, w := range src[(i*out+o)*k:][:k] {
+				tap, r := c.taps-1-j/c.stride, j%c.stride
+				dst[((r*out+o)*c.taps+tap)*in+i] = w
+			}
+		}
+	}
+}
+
+// Forward maps x [C in, T] to [C out, s·T].
+func (c *TransConv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
+	t := x.Dim(1)
+	y := taps(c.extend(x, m), c.taps, 1).MatMul(c.weight).Add(c.bias) // [s·C out, T]
+	return y.Reshape(y.Dim(0)/c.stride, c.stride*t)
+}
+
+// DepthwiseConv is a causal convolution of each channel by itself.
+type DepthwiseConv struct {
+	past
+	weight ggml.Tensor // F32 [C, K]
+	bias   ggml.Tensor // F32 [C]
+}
+
+// LoadFrom implements nn.Custom for a kernel [K, 1, C].
+func (c *DepthwiseConv) LoadFrom(l *nn.Loader, name string, shape []int) (err error) {
+	k, channels := shape[0], shape[2]
+	c.past = past{channels: channels, rows: k - 1}
+	c.weight, err = relaid(l, name+".weight", shape, func(dst, src []float32) {
+		for i, w := range src {
+			dst[i%k*channels+i/k] = w
+		}
+	}, channels, k)
+	if err != nil {
+		return err
+	}
+	c.bias, err = repeated(l, name+".bias", channels, 1)
+	return err
+}
+
+// Forward maps x [C, T] to [C, T].
+func (c *DepthwiseConv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
+	t := x.Dim(1)
+	x = c.extend(x, m)
+	w := m.b.Use(c.weight)
+	y := x.Slice(1, 0, t).Mul(w.Slice(1, 0, 1))
+	for k := 1; k < w.Dim(1); k++ {
+		y = y.Add(x.Slice(1, k, t).Mul(w.Slice(1, k, 1)))
+	}
+	return y.Add(c.bias)
+}
+
+// Snake is SnakeBeta: y = x + sin²(a·x) / (b + 1e-9), where the file holds ln a and ln b.
+type Snake struct {
+	alpha   ggml.Tensor // F32 [C]: a
+	invBeta ggml.Tensor // F32 [C]: 1 / (b + 1e-9)
+}
+
+// LoadFrom implements nn.Custom for [C] logarithms.
+func (s *Snake) LoadFrom(l *nn.Loader, name string, shape []int) error {
+	var err error
+	if s.alpha, err = loadExp(l, name+".alpha", shape, math.Exp); err != nil {
+		return err
+	}
+	s.invBeta, err = loadExp(l, name+".beta", shape, func(b float64) float64 { return 1 / (math.Exp(b) + 1e-9) })
+	return err
+}
+
+// loadExp loads a vector through f.
+func loadExp(l *nn.Loader, name string, shape []int, f func(float64) float64) (ggml.Tensor, error) {
+	t, err := l.Find(name, shape...)
+	if err != nil {
+		return ggml.Tensor{}, err
+	}
+	return l.Put(func() ([]float32, error) {
+		v, err := l.Floats(t)
+		for i, x := range v {
+			if v[i] = float32(f(float64(x))); math.IsInf(float64(v[i]), 0) {
+				return nil, fmt.Errorf("%s: element %d is %g: its exponential is too large", name, i, x)
+			}
+		}
+		return v, err
+	}, shape...), nil
+}
+
+// Forward maps x [C, T] to [C, T]. These five operations in this order are what GPU backends fuse.
+func (s *Snake) Forward(x ggml.Tensor) ggml.Tensor {
+	return x.Add(x.Mul(s.alpha).Sin().Sqr().Mul(s.invBeta))
+}
