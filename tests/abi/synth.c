@@ -1,0 +1,737 @@
+/* Synthesis on a small model through the whole interface: results, callbacks, statuses, wrong input. */
+#define _POSIX_C_SOURCE 200809L
+#include "model.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#define FRAME 1920
+
+static struct qt_context *ctx;
+static struct qt_tts_params request; /* copied by the tests */
+
+/* ---- What comes out ---- */
+
+static void buffered(void) {
+    struct qt_audio out;
+    int i, loud = 0;
+    memset(&out, 0x5A, sizeof out);
+    CHECK(qt_synthesize(ctx, &request, &out) == QT_STATUS_OK);
+    CHECK(out.sample_rate == 24000 && out.channels == 1);
+    CHECK(out.n_samples > 0 && out.n_samples % FRAME == 0 && out.n_samples <= request.max_new_tokens * FRAME);
+    for (i = 0; i < out.n_samples; i++) {
+        CHECK(isfinite(out.samples[i]) && fabsf(out.samples[i]) <= 1.0f);
+        loud += out.samples[i] != 0.0f;
+    }
+    CHECK(loud > 0);
+    qt_audio_free(&out);
+    CHECK(out.samples == NULL && out.n_samples == 0);
+    qt_audio_free(&out);
+}
+
+static void a_seed_replays_the_bytes(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio a, b, c;
+    CHECK(qt_synthesize(ctx, &p, &a) == QT_STATUS_OK);
+    CHECK(qt_synthesize(ctx, &p, &b) == QT_STATUS_OK);
+    CHECK(same_audio(&a, &b));
+    p.seed = 43;
+    CHECK(qt_synthesize(ctx, &p, &c) == QT_STATUS_OK);
+    CHECK(!same_audio(&a, &c));
+    qt_audio_free(&a);
+    qt_audio_free(&b);
+    qt_audio_free(&c);
+}
+
+static void greedy_needs_no_seed(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio a, b;
+    p.do_sample = p.subtalker_do_sample = false;
+    p.seed = 1;
+    CHECK(qt_synthesize(ctx, &p, &a) == QT_STATUS_OK);
+    p.do_sample = p.subtalker_do_sample = true;
+    p.temperature = p.subtalker_temperature = 0.0f;
+    p.seed = 2;
+    CHECK(qt_synthesize(ctx, &p, &b) == QT_STATUS_OK);
+    CHECK(same_audio(&a, &b));
+    qt_audio_free(&a);
+    qt_audio_free(&b);
+}
+
+struct stream {
+    float *samples;
+    int n, calls, stop_after;
+    pthread_t thread;
+    bool elsewhere;
+};
+
+static bool collect(const float *samples, int n, void *user_data) {
+    struct stream *s = user_data;
+    CHECK(samples != NULL && n > 0);
+    s->elsewhere |= !pthread_equal(s->thread, pthread_self());
+    s->samples = realloc(s->samples, (size_t)(s->n + n) * sizeof *samples);
+    memcpy(s->samples + s->n, samples, (size_t)n * sizeof *samples);
+    s->n += n;
+    return ++s->calls != s->stop_after;
+}
+
+static void streaming_gives_the_same_samples(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio whole, out;
+    struct stream s = { 0 };
+    int i;
+    float worst = 0;
+    CHECK(qt_synthesize(ctx, &p, &whole) == QT_STATUS_OK);
+    s.thread = pthread_self();
+    p.on_chunk = collect;
+    p.on_chunk_user_data = &s;
+    memset(&out, 0x5A, sizeof out);
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    CHECK(out.samples == NULL && out.n_samples == 0);
+    CHECK(s.calls > 0 && !s.elsewhere);
+    CHECK(s.n == whole.n_samples);
+    for (i = 0; i < s.n && i < whole.n_samples; i++) {
+        worst = fmaxf(worst, fabsf(s.samples[i] - whole.samples[i]));
+    }
+    CHECK(worst <= 2e-6f);
+    printf("# streaming against buffered: %d samples, largest difference %g\n", s.n, (double)worst);
+    s.n = s.calls = 0;
+    CHECK(qt_synthesize(ctx, &p, NULL) == QT_STATUS_OK); /* nobody needs `out` here */
+    CHECK(s.n == whole.n_samples);
+    free(s.samples);
+    qt_audio_free(&whole);
+}
+
+/* ---- The extension: request and result ---- */
+
+struct steps {
+    int calls, last, max;
+    double elapsed;
+    bool backwards;
+};
+
+static void count_steps(const struct qt_progress *progress, void *user_data) {
+    struct steps *s = user_data;
+    CHECK(progress->struct_size == (int)sizeof *progress);
+    s->backwards |= progress->n_frames <= s->last || progress->elapsed_ms < s->elapsed;
+    s->calls++;
+    s->last = progress->n_frames;
+    s->max = progress->max_frames;
+    s->elapsed = progress->elapsed_ms;
+}
+
+static void result_and_progress(void) {
+    struct qt_tts_params p = request;
+    struct qt_request q;
+    struct qt_result r, replay;
+    struct qt_audio a, b;
+    struct steps s = { 0 };
+    qt_request_init(&q, sizeof q);
+    qt_result_init(&r, sizeof r);
+    qt_result_init(&replay, sizeof replay);
+    q.progress = count_steps;
+    q.progress_user_data = &s;
+    p.seed = -1;
+    CHECK(qt_synthesize_ex(ctx, &p, &q, &a, &r) == QT_STATUS_OK);
+    CHECK(r.finish == QT_FINISH_STOP || r.finish == QT_FINISH_LENGTH);
+    CHECK(r.n_frames > 0 && r.n_frames <= p.max_new_tokens);
+    CHECK((r.finish == QT_FINISH_LENGTH) == (r.n_frames == p.max_new_tokens));
+    CHECK(r.n_samples == a.n_samples && a.n_samples == r.n_frames * FRAME);
+    CHECK(r.sample_rate == 24000);
+    CHECK(r.seed >= 0);
+    CHECK(r.n_prompt > 0 && r.n_text_tokens > 0);
+    CHECK(r.prefill_ms > 0 && r.talker_ms > 0 && r.predictor_ms > 0 && r.codec_ms > 0);
+    CHECK(r.first_audio_ms > 0 && r.first_audio_ms <= r.total_ms);
+    CHECK(s.calls == r.n_frames && s.last == r.n_frames && s.max == p.max_new_tokens && !s.backwards);
+
+    p.seed = r.seed; /* what was drawn at random replays */
+    CHECK(qt_synthesize_ex(ctx, &p, NULL, &b, &replay) == QT_STATUS_OK);
+    CHECK(replay.seed == r.seed && same_audio(&a, &b));
+    qt_audio_free(&a);
+    qt_audio_free(&b);
+    qt_result_free(&r);
+    CHECK(r.n_frames == 0 && r.warnings == NULL && r.struct_size == (int)sizeof r);
+    qt_result_free(&r);
+    qt_result_free(&replay);
+}
+
+static void layouts_differ(void) {
+    struct qt_request q;
+    struct qt_result whole, streamed;
+    struct qt_audio a, b;
+    qt_request_init(&q, sizeof q);
+    qt_result_init(&whole, sizeof whole);
+    qt_result_init(&streamed, sizeof streamed);
+    q.text_layout = QT_LAYOUT_WHOLE;
+    CHECK(qt_synthesize_ex(ctx, &request, &q, &a, &whole) == QT_STATUS_OK);
+    q.text_layout = QT_LAYOUT_STREAMED;
+    CHECK(qt_synthesize_ex(ctx, &request, &q, &b, &streamed) == QT_STATUS_OK);
+    CHECK(streamed.n_prompt < whole.n_prompt);
+    CHECK(!same_audio(&a, &b));
+    qt_audio_free(&a);
+    qt_audio_free(&b);
+    qt_result_free(&whole);
+    qt_result_free(&streamed);
+    q.text_layout = 3;
+    CHECK(qt_synthesize_ex(ctx, &request, &q, &a, NULL) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("request.text_layout");
+}
+
+/* Structs of callers that were compiled with a shorter or longer header. */
+static void struct_sizes(void) {
+    union {
+        struct qt_request q;
+        struct qt_result r;
+        unsigned char bytes[256];
+    } u;
+    struct qt_audio a;
+    size_t i;
+
+    memset(&u, 0, sizeof u); /* newer, its unknown fields at rest */
+    u.q.struct_size = 64;
+    CHECK(qt_synthesize_ex(ctx, &request, &u.q, &a, NULL) == QT_STATUS_OK);
+    qt_audio_free(&a);
+    u.bytes[63] = 1; /* and in use */
+    CHECK(qt_synthesize_ex(ctx, &request, &u.q, &a, NULL) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("newer library");
+    u.q.struct_size = 4; /* older than any release */
+    CHECK(qt_synthesize_ex(ctx, &request, &u.q, &a, NULL) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("request.struct_size");
+
+    memset(&u, 0xA5, sizeof u); /* a longer result: its unknown fields are zeroed */
+    u.r.struct_size = 200;
+    CHECK(qt_synthesize_ex(ctx, &request, NULL, &a, &u.r) == QT_STATUS_OK);
+    CHECK(u.r.struct_size == 200 && u.r.n_samples == a.n_samples);
+    for (i = sizeof u.r; i < 200; i++) {
+        CHECK(u.bytes[i] == 0);
+    }
+    CHECK(u.bytes[200] == 0xA5);
+    qt_audio_free(&a);
+    qt_result_free(&u.r);
+}
+
+/* ---- Callbacks that stop, or call back ---- */
+
+struct cancel {
+    int polls, stop_at;
+    pthread_t thread;
+    bool elsewhere;
+};
+
+static bool cancel_at(void *user_data) {
+    struct cancel *c = user_data;
+    c->elsewhere |= !pthread_equal(c->thread, pthread_self());
+    return ++c->polls >= c->stop_at;
+}
+
+static void cancelled(void) {
+    struct qt_tts_params p = request;
+    struct cancel c = { 0 };
+    struct qt_audio out;
+    struct qt_result r;
+    int all, at;
+    qt_result_init(&r, sizeof r);
+    c.thread = pthread_self();
+    c.stop_at = 1 << 30;
+    p.cancel = cancel_at;
+    p.cancel_user_data = &c;
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    qt_audio_free(&out);
+    all = c.polls;
+    CHECK(all >= 8);
+    for (at = 1; at < all; at += 1 + all / 9) { /* before, in and after the loop over the frames */
+        c.polls = 0;
+        c.stop_at = at;
+        memset(&out, 0x5A, sizeof out);
+        CHECK(qt_synthesize_ex(ctx, &p, NULL, &out, &r) == QT_STATUS_CANCELLED);
+        CHECK(c.polls == at); /* a callback that said stop isn't asked again */
+        CHECK(out.samples == NULL && out.n_samples == 0 && out.sample_rate == 0);
+        CHECK(r.finish == QT_FINISH_CANCELLED && r.n_samples == 0);
+        qt_result_free(&r);
+    }
+    CHECK(!c.elsewhere);
+    CHECK(qt_synthesize(ctx, &request, &out) == QT_STATUS_OK); /* and nothing of it stays */
+    qt_audio_free(&out);
+}
+
+static void chunk_stops(void) {
+    struct qt_tts_params p = request;
+    struct stream s = { 0 };
+    struct qt_result r;
+    qt_result_init(&r, sizeof r);
+    s.thread = pthread_self();
+    s.stop_after = 1;
+    p.on_chunk = collect;
+    p.on_chunk_user_data = &s;
+    CHECK(qt_synthesize_ex(ctx, &p, NULL, NULL, &r) == QT_STATUS_CANCELLED);
+    CHECK(s.calls == 1);
+    CHECK(r.finish == QT_FINISH_CANCELLED);
+    qt_result_free(&r);
+    free(s.samples);
+}
+
+static bool always_called;
+
+static bool wants_one(void *user_data) {
+    always_called = user_data == (void *)1;
+    return false;
+}
+
+/* User data is the caller's own business: it need not be an address. */
+static void user_data_may_be_a_number(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    p.cancel = wants_one;
+    p.cancel_user_data = (void *)1;
+    p.on_chunk_user_data = (void *)2;
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    CHECK(always_called);
+    qt_audio_free(&out);
+}
+
+static int reentered;
+
+static bool reenter(const float *samples, int n, void *user_data) {
+    struct qt_audio out;
+    struct qt_voice_ref v;
+    (void)user_data;
+    reentered++;
+    CHECK(qt_num_codebooks(ctx) > 0);
+    CHECK(qt_duration_sec_to_tokens(ctx, 1.0f) == 13 || qt_duration_sec_to_tokens(ctx, 1.0f) == 12);
+    CHECK(qt_synthesize(ctx, &request, &out) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("callback");
+    CHECK(qt_extract_voice_ref(ctx, samples, n, &v) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("callback");
+    return true;
+}
+
+static void callback_calls_back(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    p.on_chunk = reenter;
+    CHECK(qt_synthesize(ctx, &p, NULL) == QT_STATUS_OK);
+    CHECK(reentered > 0);
+    CHECK(qt_synthesize(ctx, &request, &out) == QT_STATUS_OK);
+    qt_audio_free(&out);
+}
+
+static struct qt_context *other;
+
+static bool use_other(void *user_data) {
+    struct qt_audio out;
+    (void)user_data;
+    if (other) {
+        struct qt_context *o = other;
+        other = NULL;
+        CHECK(qt_synthesize(o, &request, &out) == QT_STATUS_OK);
+        qt_audio_free(&out);
+        qt_free(o);
+    }
+    return false;
+}
+
+static void callback_uses_another_context(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    other = open_model();
+    p.cancel = use_other;
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    CHECK(other == NULL);
+    qt_audio_free(&out);
+}
+
+static bool free_it(void *user_data) {
+    qt_free(user_data);
+    qt_free(user_data);
+    CHECK(qt_num_codebooks(user_data) == 0);
+    return false;
+}
+
+static void callback_frees_the_context(void) {
+    struct qt_context *c = open_model();
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    p.cancel = free_it;
+    p.cancel_user_data = c;
+    CHECK(qt_synthesize(c, &p, &out) == QT_STATUS_CANCELLED);
+    CHECK(qt_synthesize(c, &request, &out) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("not a context");
+}
+
+/* ---- Handles ---- */
+
+static void freed_contexts_are_known(void) {
+    struct qt_context *a = open_model(), *b;
+    struct qt_audio out;
+    CHECK(a != ctx);
+    qt_free(a);
+    b = open_model();
+    CHECK(a != b); /* a number is not used again */
+    qt_free(a);
+    CHECK(qt_synthesize(a, &request, &out) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("freed");
+    CHECK(qt_num_codebooks(a) == 0 && qt_n_speakers(a) == 0 && qt_speaker_name(a, 0) == NULL);
+    CHECK(qt_synthesize(b, &request, &out) == QT_STATUS_OK);
+    qt_audio_free(&out);
+    qt_free(b);
+}
+
+static void what_the_context_has(void) {
+    int i, n = qt_n_speakers(ctx);
+    CHECK(qt_num_codebooks(ctx) == 16);
+    CHECK(qt_duration_sec_to_tokens(ctx, 0.0f) == 1);
+    CHECK(qt_duration_sec_to_tokens(ctx, -5.0f) == 1);
+    CHECK(qt_duration_sec_to_tokens(ctx, (float)NAN) >= 1);
+    CHECK(qt_duration_sec_to_tokens(ctx, 1e30f) >= 1);
+    CHECK(qt_duration_sec_to_tokens(ctx, 8.0f) == 100);
+    CHECK(n >= 0);
+    for (i = 0; i < n; i++) {
+        CHECK(qt_speaker_name(ctx, i) != NULL && *qt_speaker_name(ctx, i));
+        CHECK(qt_speaker_name(ctx, i) == qt_speaker_name(ctx, i));
+    }
+    CHECK(qt_speaker_name(ctx, n) == NULL && qt_speaker_name(ctx, -1) == NULL);
+}
+
+static void what_the_machine_has(void) {
+    struct qt_device d[16];
+    unsigned char longer[2][sizeof(struct qt_device) + 16];
+    const char *info = qt_system_info();
+    int i, n = qt_devices(NULL, NULL, 0, 0), cpus = 0;
+    CHECK(n >= 1 && n <= 16);
+    CHECK(qt_devices(NULL, d, 16, sizeof *d) == n);
+    for (i = 0; i < n; i++) {
+        CHECK(d[i].struct_size == (int)sizeof *d);
+        CHECK(d[i].name[0] && strlen(d[i].name) < sizeof d[i].name);
+        CHECK(strlen(d[i].description) < sizeof d[i].description);
+        CHECK(d[i].memory_free <= d[i].memory_total);
+        cpus += d[i].type == QT_DEVICE_CPU;
+    }
+    CHECK(cpus == 1);
+    memset(longer, 0xA5, sizeof longer); /* a newer caller's elements are longer */
+    CHECK(qt_devices(NULL, (struct qt_device *)(void *)longer[0], 1, sizeof longer[0]) == n);
+    CHECK(memcmp(longer[0] + 8, d[0].name, sizeof d[0].name) == 0);
+    CHECK(longer[0][sizeof longer[0] - 1] == 0 && longer[1][0] == 0xA5);
+    CHECK(info != NULL && *info && info == qt_system_info());
+}
+
+/* ---- Wrong input: a status, and the name of the culprit ---- */
+
+static void expect(const struct qt_tts_params *p, enum qt_status status, const char *what) {
+    struct qt_audio out;
+    enum qt_status got;
+    memset(&out, 0x5A, sizeof out);
+    got = qt_synthesize(ctx, p, &out);
+    if (got != status || !strstr(qt_last_error(), what)) {
+        printf("# want %d naming %s, got %d: %s\n", status, what, got, qt_last_error());
+    }
+    CHECK(got == status);
+    CHECK_ERROR(what);
+    CHECK(out.samples == NULL && out.n_samples == 0 && out.sample_rate == 0);
+    qt_audio_free(&out);
+}
+
+#define REFUSED(field, value, what)                        \
+    do {                                                   \
+        struct qt_tts_params p = request;                  \
+        p.field = (value);                                 \
+        expect(&p, QT_STATUS_INVALID_PARAMS, (what));      \
+    } while (0)
+
+static void texts(void) {
+    REFUSED(text, NULL, "text");
+    REFUSED(text, "", "text");
+    REFUSED(text, " \t\n ", "text");
+    REFUSED(text, "abc\xff", "text: not valid UTF-8 at byte 3");
+    REFUSED(text, "\xc3\xa9\xc3", "text: not valid UTF-8 at byte 2");
+    REFUSED(text, "\xed\xa0\x80", "text: not valid UTF-8 at byte 0"); /* a surrogate */
+    REFUSED(lang, "\xff", "lang: not valid UTF-8 at byte 0");
+    REFUSED(lang, "Klingon", "lang");
+    REFUSED(instruct, "x\x80", "instruct: not valid UTF-8 at byte 1");
+    REFUSED(speaker, "\xc0\x80", "speaker: not valid UTF-8 at byte 0");
+    REFUSED(ref_text, "\xfe", "ref_text: not valid UTF-8 at byte 0");
+}
+
+static void text_of_a_megabyte(void) {
+    size_t n = 1 << 20, i;
+    char *text = malloc(n + 1);
+    struct qt_tts_params p = request;
+    for (i = 0; i < n; i++) {
+        text[i] = i % 6 == 5 ? ' ' : 'a';
+    }
+    text[n] = '\0';
+    p.text = text;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "text");
+    free(text);
+}
+
+static void numbers(void) {
+    REFUSED(temperature, (float)NAN, "temperature");
+    REFUSED(temperature, -1.0f, "temperature");
+    REFUSED(temperature, (float)INFINITY, "temperature");
+    REFUSED(top_k, -1, "top_k");
+    REFUSED(top_p, 0.0f, "top_p");
+    REFUSED(top_p, -1.0f, "top_p");
+    REFUSED(top_p, 1.5f, "top_p");
+    REFUSED(top_p, (float)NAN, "top_p");
+    REFUSED(repetition_penalty, 0.0f, "repetition_penalty");
+    REFUSED(repetition_penalty, (float)NAN, "repetition_penalty");
+    REFUSED(subtalker_temperature, (float)NAN, "subtalker_temperature");
+    REFUSED(subtalker_top_k, -7, "subtalker_top_k");
+    REFUSED(subtalker_top_p, 2.0f, "subtalker_top_p");
+    REFUSED(max_new_tokens, 0, "max_new_tokens");
+    REFUSED(max_new_tokens, -5, "max_new_tokens");
+    REFUSED(max_new_tokens, 0x7fffffff, "max_new_tokens");
+}
+
+static void references(void) {
+    static float floats[4];
+    static int32_t ints[64];
+    struct qt_tts_params p;
+    REFUSED(ref_n_samples, 100, "ref_audio_24k");
+    REFUSED(ref_n_samples, -100, "ref_audio_24k");
+    REFUSED(ref_audio_24k, floats, "ref_n_samples");
+    REFUSED(ref_spk_dim, 4, "ref_spk_emb");
+    REFUSED(ref_spk_emb, floats, "ref_spk_dim");
+    REFUSED(ref_T, 4, "ref_codes");
+    REFUSED(ref_codes, ints, "ref_T");
+    p = request;
+    p.ref_audio_24k = floats;
+    p.ref_n_samples = -1;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_n_samples");
+    p.ref_n_samples = 0x7fffffff;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_n_samples");
+    p = request;
+    p.ref_spk_emb = floats;
+    p.ref_spk_dim = 0x7fffffff;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_spk_dim");
+    p = request;
+    p.ref_codes = ints;
+    p.ref_T = -4;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_T");
+    p.ref_T = 0x7fffffff;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_T");
+    REFUSED(ref_text, "a transcript of nothing", "ref_text");
+}
+
+static void modes(void) {
+    struct qt_tts_params p = request;
+    if (request.speaker) { /* custom_voice */
+        p.speaker = NULL;
+        expect(&p, QT_STATUS_MODE_INVALID, request.speaker); /* lists those there are */
+        REFUSED(speaker, "nobody by this name", "speaker");
+    } else if (request.instruct) { /* voice_design */
+        p.instruct = NULL;
+        expect(&p, QT_STATUS_MODE_INVALID, "instruct");
+    } else { /* base */
+        p.instruct = "A calm voice.";
+        expect(&p, QT_STATUS_MODE_INVALID, "instruct");
+    }
+}
+
+static void nowhere_to_dump(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    p.dump_dir = "/dev/null/dump";
+    CHECK(qt_synthesize(ctx, &p, &out) != QT_STATUS_OK);
+    CHECK_ERROR("dump");
+}
+
+static void dumps(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    char dir[] = "/tmp/qwen-abi-dump-XXXXXX", file[64];
+    FILE *f;
+    char magic[6] = "";
+    CHECK(mkdtemp(dir) != NULL);
+    p.dump_dir = dir;
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    qt_audio_free(&out);
+    sprintf(file, "%s/codes.npy", dir);
+    f = fopen(file, "rb");
+    CHECK(f != NULL);
+    if (f) {
+        CHECK(fread(magic, 1, 6, f) == 6 && memcmp(magic, "\x93NUMPY", 6) == 0);
+        fclose(f);
+    }
+}
+
+/* ---- Files that cannot be opened ---- */
+
+static void refuse_files(const char *talker, const char *codec, const char *what) {
+    struct qt_init_params p;
+    qt_init_default_params(&p);
+    p.talker_path = talker;
+    p.codec_path = codec;
+    CHECK(qt_init(&p) == NULL);
+    CHECK_ERROR(what);
+    printf("# %s\n", qt_last_error());
+}
+
+static void write_file(const char *path, const void *bytes, size_t n) {
+    FILE *f = fopen(path, "wb");
+    CHECK(f != NULL);
+    if (f) {
+        CHECK(fwrite(bytes, 1, n, f) == n);
+        fclose(f);
+    }
+}
+
+static void bad_files(void) {
+    char dir[] = "/tmp/qwen-abi-files-XXXXXX", path[64];
+    static char start[20000];
+    FILE *f;
+    size_t n = 0;
+    CHECK(mkdtemp(dir) != NULL);
+    sprintf(path, "%s/bad.gguf", dir);
+
+    refuse_files("/does/not/exist.gguf", codec_path, "/does/not/exist.gguf");
+    refuse_files(talker_path, "/does/not/exist.gguf", "/does/not/exist.gguf");
+    refuse_files(dir, codec_path, dir);
+    refuse_files(codec_path, codec_path, "codec"); /* mixed up */
+    refuse_files(talker_path, talker_path, "talker");
+    refuse_files("/nonsense\xff.gguf", codec_path, "nonsense"); /* the message is UTF-8 all the same */
+
+    write_file(path, "", 0);
+    refuse_files(path, codec_path, path);
+    write_file(path, "this is no model, but a text of some length", 43);
+    refuse_files(path, codec_path, path);
+    f = fopen(talker_path, "rb");
+    CHECK(f != NULL);
+    if (f) {
+        n = fread(start, 1, sizeof start, f);
+        fclose(f);
+    }
+    write_file(path, start, n); /* cut off */
+    refuse_files(path, codec_path, path);
+    memset(start + 8, 0xff, 16); /* 2^64-1 tensors and keys */
+    write_file(path, start, n);
+    refuse_files(path, codec_path, path);
+    unlink(path);
+    rmdir(dir);
+}
+
+static void options_that_cannot_be(void) {
+    struct qt_init_params p;
+    struct qt_options o;
+    qt_init_default_params(&p);
+    p.talker_path = talker_path;
+    p.codec_path = codec_path;
+    qt_options_init(&o, sizeof o);
+    o.device = "abacus";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("abacus");
+}
+
+static void options(void) {
+    struct qt_options o;
+    struct qt_context *small;
+    struct qt_tts_params p = request;
+    struct qt_audio a, b;
+    qt_options_init(&o, sizeof o);
+    o.device = "cpu";
+    o.n_threads = 2;
+    o.n_ctx = 100;
+    small = open_with(&o);
+    CHECK(qt_synthesize(ctx, &p, &a) == QT_STATUS_OK);
+    CHECK(qt_synthesize(small, &p, &b) == QT_STATUS_OK);
+    CHECK(a.n_samples == b.n_samples);
+    qt_audio_free(&a);
+    qt_audio_free(&b);
+    p.max_new_tokens = 101;
+    CHECK(qt_synthesize(small, &p, &a) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("max_new_tokens");
+    qt_free(small);
+}
+
+static void voices(void) {
+    static float pcm[3 * FRAME];
+    struct qt_voice_ref v;
+    enum qt_status s;
+    CHECK(qt_extract_voice_ref(ctx, NULL, 10, &v) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("pcm_24k");
+    CHECK(qt_extract_voice_ref(ctx, pcm, 0, &v) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("n_samples");
+    CHECK(qt_extract_voice_ref(ctx, pcm, -1, &v) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("n_samples");
+    s = qt_extract_voice_ref(ctx, pcm, 3 * FRAME, &v); /* a clear answer, whatever this build and model can do */
+    if (s == QT_STATUS_OK) {
+        CHECK(v.ref_spk_emb && v.ref_spk_dim > 0 && v.ref_codes && v.ref_T == 3 && v.num_codebooks == 16);
+    } else {
+        CHECK(!v.ref_spk_emb && !v.ref_codes && v.ref_T == 0);
+        CHECK(s == QT_STATUS_MODE_INVALID || strstr(qt_last_error(), "not in this build"));
+    }
+    qt_voice_ref_free(&v);
+    qt_voice_ref_free(&v);
+}
+
+/* ---- Memory ---- */
+
+static long resident_kib(void) {
+    long pages = 0, ignored;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        if (fscanf(f, "%ld %ld", &ignored, &pages) != 2) {
+            pages = 0;
+        }
+        fclose(f);
+    }
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void everything_is_given_back(void) {
+    struct qt_audio out;
+    struct qt_result r;
+    long before = 0, grown;
+    int i;
+    qt_result_init(&r, sizeof r);
+    for (i = 0; i < 30; i++) {
+        struct qt_context *c = open_model();
+        CHECK(qt_synthesize_ex(c, &request, NULL, &out, &r) == QT_STATUS_OK);
+        qt_audio_free(&out);
+        qt_result_free(&r);
+        qt_free(c);
+        if (i == 9) {
+            before = resident_kib();
+        }
+    }
+    grown = resident_kib() - before;
+    printf("# 20 more times open, speak, free: %ld KiB more resident\n", grown);
+    CHECK(grown < 32 * 1024);
+}
+
+int main(int argc, char **argv) {
+    model_args(argc, argv);
+    ctx = open_model();
+    short_request(ctx, &request);
+    RUN(buffered);
+    RUN(a_seed_replays_the_bytes);
+    RUN(greedy_needs_no_seed);
+    RUN(streaming_gives_the_same_samples);
+    RUN(result_and_progress);
+    RUN(layouts_differ);
+    RUN(struct_sizes);
+    RUN(cancelled);
+    RUN(chunk_stops);
+    RUN(user_data_may_be_a_number);
+    RUN(callback_calls_back);
+    RUN(callback_uses_another_context);
+    RUN(callback_frees_the_context);
+    RUN(freed_contexts_are_known);
+    RUN(what_the_context_has);
+    RUN(what_the_machine_has);
+    RUN(texts);
+    RUN(text_of_a_megabyte);
+    RUN(numbers);
+    RUN(references);
+    RUN(modes);
+    RUN(nowhere_to_dump);
+    RUN(dumps);
+    RUN(bad_files);
+    RUN(options_that_cannot_be);
+    RUN(options);
+    RUN(voices);
+    RUN(everything_is_given_back);
+    qt_free(ctx);
+    return tests_failed != 0;
+}
