@@ -1,4 +1,4 @@
-//go:build qtfault
+//go:build cgo && qtfault
 
 package main
 

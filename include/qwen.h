@@ -281,7 +281,7 @@ struct qt_progress {
     int    struct_size; /* size of the library's struct: fields beyond it are not there */
     int    n_frames;    /* generated so far; one frame is 1920 samples, 80 ms */
     int    max_frames;  /* most frames this synthesis may generate; it usually ends earlier */
-    double elapsed_ms;  /* since the synthesis began to compute */
+    double elapsed_ms;  /* since the call */
 };
 
 /* Called after each frame. To stop, use qt_tts_params.cancel. */

@@ -20,6 +20,9 @@ mkdir -p "$work/qtfault"
 : >"$log"
 
 export QWEN_THREADS="${QWEN_THREADS:-1}"
+if [ -z "${QWEN_GGML_DIR:-}" ] && [ -d "$root/.ggml" ]; then
+	export QWEN_GGML_DIR="$root/.ggml"
+fi
 cc=${CC:-cc}
 cxx=${CXX:-c++}
 go=${GO:-go}

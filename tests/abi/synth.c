@@ -3,7 +3,9 @@
 #include "model.h"
 
 #include <math.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #define FRAME 1920
@@ -665,6 +667,43 @@ static void voices(void) {
     qt_voice_ref_free(&v);
 }
 
+/* ---- The process is the caller's ---- */
+
+static void signals_are_left_alone(void) {
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1 };
+    size_t i;
+    for (i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction now;
+        CHECK(sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    }
+}
+
+static void stdout_stays_silent(void) {
+    char path[] = "/tmp/qwen-abi-stdout-XXXXXX";
+    int file = mkstemp(path), saved;
+    struct qt_context *c;
+    struct qt_audio out;
+    enum qt_status s;
+    CHECK(file >= 0);
+    fflush(stdout);
+    saved = dup(1);
+    dup2(file, 1);
+    qt_log_set(NULL, NULL); /* to stderr */
+    c = open_model();
+    s = qt_synthesize(c, &request, &out);
+    qt_audio_free(&out);
+    qt_free(c);
+    qt_init(NULL);
+    qt_log_set(discard_log, NULL);
+    fflush(stdout);
+    dup2(saved, 1);
+    close(saved);
+    CHECK(s == QT_STATUS_OK);
+    CHECK(lseek(file, 0, SEEK_END) == 0);
+    close(file);
+    unlink(path);
+}
+
 /* ---- Memory ---- */
 
 static long resident_kib(void) {
@@ -731,6 +770,8 @@ int main(int argc, char **argv) {
     RUN(options_that_cannot_be);
     RUN(options);
     RUN(voices);
+    RUN(signals_are_left_alone);
+    RUN(stdout_stays_silent);
     RUN(everything_is_given_back);
     qt_free(ctx);
     return tests_failed != 0;
