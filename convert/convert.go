@@ -35,7 +35,7 @@ func Convert(o Options) error { return ConvertContext(context.Background(), o) }
 
 // ConvertContext is [Convert] until ctx ends; then it returns ctx's error and leaves no file.
 func ConvertContext(ctx context.Context, o Options) error {
-	if _, ok := fileType(o.Type); !ok {
+	if !CanWrite(o.Type) {
 		return fmt.Errorf("convert: type %v is not one of F32, F16, BF16, Q8_0", o.Type)
 	}
 	if err := convert(ctx, o); err != nil {

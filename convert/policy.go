@@ -38,3 +38,6 @@ func fileType(t gguf.Type) (n uint32, ok bool) {
 	}
 	return 0, false
 }
+
+// CanWrite reports whether [Convert] can write files of the type.
+func CanWrite(t gguf.Type) bool { _, ok := fileType(t); return ok }

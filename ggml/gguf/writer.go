@@ -61,9 +61,13 @@ func createTemp(path string) (*os.File, error) {
 	for i := 0; ; i++ {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(path), os.Getpid(), i))
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, os.ErrExist) {
-			return file, err
+		if errors.Is(err, os.ErrExist) {
+			continue
 		}
+		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+			failed.Path = path // the name that the caller knows
+		}
+		return file, err
 	}
 }
 

@@ -182,8 +182,10 @@ func TestWriterAbort(t *testing.T) {
 }
 
 func TestNewWriterFails(t *testing.T) {
-	_, err := NewWriter(filepath.Join(t.TempDir(), "none", "out.gguf"))
+	path := filepath.Join(t.TempDir(), "none", "out.gguf")
+	_, err := NewWriter(path)
 	assert.ErrorIs(t, err, os.ErrNotExist)
+	assert.ErrorContains(t, err, path+":")
 	_, err = NewWriter(t.TempDir())
 	assert.ErrorContains(t, err, "not a regular file")
 	_, err = NewWriter(os.DevNull)
