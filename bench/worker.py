@@ -1,0 +1,182 @@
+"""One measured synthesis in a process of its own: worker.py JOB, JOB being JSON; the result is JSON on stdout.
+
+The job: lib, model, codec, init ("std", or "cpu" for libraries with qt_init_cpu), threads (for "cpu"), text, frames,
+seed, stream, warmup (frames spoken before the measurement, 0 for none), log (a file for what the library prints).
+"""
+
+import array
+import ctypes as C
+import itertools
+import json
+import math
+import os
+import resource
+import sys
+import time
+
+HOP = 1920
+
+
+class Audio(C.Structure):
+    _fields_ = [("samples", C.POINTER(C.c_float)), ("n_samples", C.c_int), ("sample_rate", C.c_int),
+                ("channels", C.c_int)]
+
+
+class InitParams(C.Structure):
+    _fields_ = [("abi_version", C.c_int), ("talker_path", C.c_char_p), ("codec_path", C.c_char_p),
+                ("use_fa", C.c_bool), ("clamp_fp16", C.c_bool), ("max_batch", C.c_int), ("codec_chunk_sec", C.c_float),
+                ("spare", C.c_char * 64)]
+
+
+CancelCallback = C.CFUNCTYPE(C.c_bool, C.c_void_p)
+ChunkCallback = C.CFUNCTYPE(C.c_bool, C.POINTER(C.c_float), C.c_int, C.c_void_p)
+LogCallback = C.CFUNCTYPE(None, C.c_int, C.c_char_p, C.c_void_p)
+
+
+class TTSParams(C.Structure):
+    """struct qt_tts_params of ABI 4, and room for what a library of a later ABI writes behind it."""
+
+    _fields_ = [
+        ("abi_version", C.c_int), ("text", C.c_char_p), ("lang", C.c_char_p), ("instruct", C.c_char_p),
+        ("speaker", C.c_char_p), ("ref_audio_24k", C.POINTER(C.c_float)), ("ref_n_samples", C.c_int),
+        ("ref_text", C.c_char_p), ("seed", C.c_int64), ("max_new_tokens", C.c_int), ("do_sample", C.c_bool),
+        ("temperature", C.c_float), ("top_k", C.c_int), ("top_p", C.c_float), ("repetition_penalty", C.c_float),
+        ("subtalker_do_sample", C.c_bool), ("subtalker_temperature", C.c_float), ("subtalker_top_k", C.c_int),
+        ("subtalker_top_p", C.c_float), ("dump_dir", C.c_char_p), ("cancel", CancelCallback),
+        ("cancel_user_data", C.c_void_p), ("on_chunk", ChunkCallback), ("on_chunk_user_data", C.c_void_p),
+        ("ref_spk_emb", C.POINTER(C.c_float)), ("ref_spk_dim", C.c_int), ("ref_codes", C.POINTER(C.c_int32)),
+        ("ref_T", C.c_int), ("spare", C.c_char * 128),
+    ]
+
+
+def load(path):
+    lib = C.CDLL(path)
+    for f in (lib.qt_version, lib.qt_last_error, lib.qt_speaker_name):
+        f.restype = C.c_char_p
+    lib.qt_init.restype = C.c_void_p
+    lib.qt_free.argtypes = [C.c_void_p]
+    lib.qt_n_speakers.argtypes = [C.c_void_p]
+    lib.qt_speaker_name.argtypes = [C.c_void_p, C.c_int]
+    lib.qt_synthesize.argtypes = [C.c_void_p, C.POINTER(TTSParams), C.POINTER(Audio)]
+    lib.qt_audio_free.argtypes = [C.POINTER(Audio)]
+    return lib
+
+
+class Clock:
+    """Wall and CPU seconds since it was made."""
+
+    def __init__(self):
+        self.wall, self.cpu = time.perf_counter(), self.cpu_now()
+
+    @staticmethod
+    def cpu_now():
+        r = resource.getrusage(resource.RUSAGE_SELF)
+        return r.ru_utime + r.ru_stime
+
+    def read(self):
+        return time.perf_counter() - self.wall, self.cpu_now() - self.cpu
+
+
+def memory(*keys):
+    """Lines of /proc/self/status, in MiB."""
+    with open("/proc/self/status") as f:
+        status = dict(line.split(":", 1) for line in f)
+    return [int(status[k].split()[0]) / 1024 for k in keys]
+
+
+def init(lib, job):
+    p = InitParams()
+    lib.qt_init_default_params(C.byref(p))
+    p.talker_path, p.codec_path = job["model"].encode(), job["codec"].encode()
+    clock = Clock()
+    if job["init"] == "cpu":
+        lib.qt_init_cpu.restype = C.c_void_p
+        ctx = lib.qt_init_cpu(C.byref(p), C.c_int(job["threads"]))
+    else:
+        ctx = lib.qt_init(C.byref(p))
+    if not ctx:
+        raise RuntimeError(f"qt_init: {lib.qt_last_error().decode()}")
+    return ctx, clock.read()
+
+
+class Speech:
+    """What one qt_synthesize gave: when each chunk came, how many samples, how loud."""
+
+    def __init__(self, lib, ctx, job, frames, stream):
+        self.arrivals, self.samples, self.energy = [], 0, 0.0
+        p = TTSParams()
+        lib.qt_tts_default_params(C.byref(p))
+        p.text, p.lang, p.seed, p.max_new_tokens = job["text"].encode(), b"english", job["seed"], frames
+        if lib.qt_n_speakers(ctx) > 0:
+            p.speaker = lib.qt_speaker_name(ctx, 0)
+        clock, audio = Clock(), Audio()
+
+        def on_chunk(samples, n, _):
+            self.arrivals.append(clock.read())
+            self.take(samples, n)
+            return True
+
+        if stream:
+            p.on_chunk = ChunkCallback(on_chunk)
+        status = lib.qt_synthesize(ctx, C.byref(p), C.byref(audio))
+        self.wall, self.cpu = clock.read()
+        if status != 0:
+            raise RuntimeError(f"qt_synthesize: status {status}: {lib.qt_last_error().decode()}")
+        if not stream:
+            self.take(audio.samples, audio.n_samples)
+        lib.qt_audio_free(C.byref(audio))
+        if self.samples != frames * HOP:
+            raise RuntimeError(f"{self.samples} samples, want {frames} frames of {HOP}")
+        if not (math.isfinite(self.energy) and self.energy > 0):
+            raise RuntimeError(f"the samples are silent or not finite (sum of squares {self.energy})")
+
+    def take(self, samples, n):
+        if n:
+            x = array.array("f", C.string_at(samples, 4 * n))
+            self.samples, self.energy = self.samples + n, self.energy + sum(v * v for v in x[::97])
+
+
+def measure(job, log):
+    lib, lines = load(job["lib"]), []
+
+    def on_log(_, message, __):
+        text = (message or b"").decode("utf8", "replace").rstrip()
+        lines.append(text)
+        log.write(text + "\n")
+
+    callback = LogCallback(on_log)  # ctypes frees it with its last reference: it must outlive the library's use
+    lib.qt_log_set(callback, None)
+    ctx, (load_wall, load_cpu) = init(lib, job)
+    if job["warmup"]:
+        Speech(lib, ctx, job, job["warmup"], job["stream"])
+    lines.clear()
+    s = Speech(lib, ctx, job, job["frames"], job["stream"])
+    peak, anonymous = memory("VmHWM", "RssAnon")
+    result = {
+        "version": lib.qt_version().decode(), "load": [load_wall, load_cpu], "wall": s.wall, "cpu": s.cpu,
+        "samples": s.samples, "peak_mib": peak, "anon_mib": anonymous, "perf": [x for x in lines if "[Perf]" in x],
+    }
+    if s.arrivals:
+        times = [w for w, _ in s.arrivals]
+        result |= {"first": s.arrivals[0], "chunks": len(times),
+                   "longest_gap": max((b - a for a, b in itertools.pairwise(times)), default=0.0)}
+    lib.qt_free(ctx)
+    lib.qt_log_set(LogCallback(), None)
+    return result
+
+
+def main():
+    job = json.loads(sys.argv[1])
+    out = os.fdopen(os.dup(1), "w")
+    with open(job["log"], "w") as log:
+        os.dup2(log.fileno(), 1)  # what a library prints by itself must not mix with the result
+        os.dup2(log.fileno(), 2)
+        try:
+            result = measure(job, log)
+        except (OSError, RuntimeError, AttributeError) as e:
+            result = {"error": str(e)}
+    print(json.dumps(result), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()
