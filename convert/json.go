@@ -194,12 +194,11 @@ func (o object) integer(field string, n json.Number, low, high int) int {
 const (
 	maxCount = 1024    // layers, codebooks, heads
 	maxWidth = 1 << 24 // rows and columns
-	maxID    = 1 << 24 // token ids
+	maxID    = 1 << 24 // numbers that only have to be sensible
 )
 
 func (o object) count(field string) int { return o.int(field, 1, maxCount) }
 func (o object) width(field string) int { return o.int(field, 1, maxWidth) }
-func (o object) id(field string) int    { return o.int(field, 0, maxID) }
 
 // float returns a finite number.
 func (o object) float(field string) float32 {

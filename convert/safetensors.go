@@ -87,7 +87,7 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]sourceTensor, error)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader {
-		if what := pointer(r, size); what != "" {
+		if what := pointer(r); what != "" {
 			return nil, inputf("not a safetensors file but %s", what)
 		}
 		return nil, inputf("not a safetensors file: header of %d bytes", n)
@@ -103,7 +103,7 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]sourceTensor, error)
 }
 
 // pointer recognises the small text file that Git LFS leaves in place of a large file.
-func pointer(r io.ReaderAt, size int64) string {
+func pointer(r io.ReaderAt) string {
 	const prefix = "version https://git-lfs"
 	head := make([]byte, len(prefix))
 	if _, err := r.ReadAt(head, 0); err == nil && string(head) == prefix {

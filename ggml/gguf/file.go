@@ -206,7 +206,7 @@ func (f *File) integer(key string, low, high int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, _ := numberAt(v.Type, v.raw)
+	n := numberAt(v.Type, v.raw)
 	i, err := n.in(low, high)
 	if err != nil {
 		return 0, wrongValue(key, err)
@@ -220,7 +220,7 @@ func (f *File) Float32(key string) (float32, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, _ := numberAt(v.Type, v.raw)
+	n := numberAt(v.Type, v.raw)
 	return finite(key, n)
 }
 
@@ -257,7 +257,7 @@ func (f *File) Ints(key string) ([]int, error) {
 	}
 	list := make([]int, v.Count)
 	for i := range list {
-		n, _ := numberAt(v.Elem, v.raw[i*kinds[v.Elem].size:])
+		n := numberAt(v.Elem, v.raw[i*kinds[v.Elem].size:])
 		x, err := n.in(math.MinInt, math.MaxInt)
 		if err != nil {
 			return nil, wrongValue(fmt.Sprintf("%s[%d]", key, i), err)
@@ -275,7 +275,7 @@ func (f *File) Float32s(key string) ([]float32, error) {
 	}
 	list := make([]float32, v.Count)
 	for i := range list {
-		n, _ := numberAt(v.Elem, v.raw[i*kinds[v.Elem].size:])
+		n := numberAt(v.Elem, v.raw[i*kinds[v.Elem].size:])
 		if list[i], err = finite(fmt.Sprintf("%s[%d]", key, i), n); err != nil {
 			return nil, err
 		}

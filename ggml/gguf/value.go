@@ -71,32 +71,32 @@ type number struct {
 	integral bool
 }
 
-// numberAt decodes the number of type t at the start of raw. ok is false for the other types.
-func numberAt(t ValueType, raw []byte) (n number, ok bool) {
+// numberAt decodes the number of type t, which must be that of a number, at the start of raw.
+func numberAt(t ValueType, raw []byte) number {
 	le := binary.LittleEndian
 	switch t {
 	case Uint8:
-		return unsigned(uint64(raw[0])), true
+		return unsigned(uint64(raw[0]))
 	case Int8:
-		return signed(int64(int8(raw[0]))), true
+		return signed(int64(int8(raw[0])))
 	case Uint16:
-		return unsigned(uint64(le.Uint16(raw))), true
+		return unsigned(uint64(le.Uint16(raw)))
 	case Int16:
-		return signed(int64(int16(le.Uint16(raw)))), true
+		return signed(int64(int16(le.Uint16(raw))))
 	case Uint32:
-		return unsigned(uint64(le.Uint32(raw))), true
+		return unsigned(uint64(le.Uint32(raw)))
 	case Int32:
-		return signed(int64(int32(le.Uint32(raw)))), true
+		return signed(int64(int32(le.Uint32(raw))))
 	case Uint64:
-		return unsigned(le.Uint64(raw)), true
+		return unsigned(le.Uint64(raw))
 	case Int64:
-		return signed(int64(le.Uint64(raw))), true
+		return signed(int64(le.Uint64(raw)))
 	case Float32:
-		return number{float: float64(math.Float32frombits(le.Uint32(raw)))}, true
+		return number{float: float64(math.Float32frombits(le.Uint32(raw)))}
 	case Float64:
-		return number{float: math.Float64frombits(le.Uint64(raw))}, true
+		return number{float: math.Float64frombits(le.Uint64(raw))}
 	}
-	return number{}, false
+	panic("gguf: " + t.String() + " is not a number")
 }
 
 func unsigned(u uint64) number {

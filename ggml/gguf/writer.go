@@ -200,7 +200,7 @@ func (w *Writer) start() error {
 	putU32(&head, 3)
 	putU64(&head, uint64(len(w.tensors)))
 	putU64(&head, uint64(len(w.keys)))
-	w.metadata.WriteTo(&head)
+	head.Write(w.metadata.Bytes())
 	for _, t := range w.tensors {
 		putString(&head, t.Name)
 		putU32(&head, uint32(len(t.Shape)))
@@ -231,19 +231,19 @@ func (w *Writer) Close() error {
 	if w.file == nil {
 		return w.err
 	}
-	if w.start(); w.err == nil && w.written < len(w.tensors) {
-		w.fail("%s: data missing", w.tensors[w.written].Name)
+	err := w.start()
+	if err == nil && w.written < len(w.tensors) {
+		err = w.fail("%s: data missing", w.tensors[w.written].Name)
 	}
-	if w.err == nil {
-		w.finish()
+	if err == nil {
+		err = w.finish()
 	}
-	err := w.err
 	w.Abort()
 	return err
 }
 
 // finish flushes the data to the disk, lest a crash leave an incomplete file under the final name, and renames it.
-func (w *Writer) finish() {
+func (w *Writer) finish() error {
 	err := w.buf.Flush()
 	if err == nil {
 		err = w.file.Sync()
@@ -255,10 +255,10 @@ func (w *Writer) finish() {
 		err = os.Rename(w.temp, w.path)
 	}
 	if err != nil {
-		w.fail("%w", err)
-		return
+		return w.fail("%w", err)
 	}
 	w.file = nil
+	return nil
 }
 
 // Abort gives up and removes what was written. After Close it does nothing.
@@ -269,7 +269,7 @@ func (w *Writer) Abort() {
 	_ = w.file.Close()
 	_ = os.Remove(w.temp)
 	w.file = nil
-	w.fail("writing was given up")
+	_ = w.fail("writing was given up") // what later calls return
 }
 
 // valueTypes are the metadata types of Go's.

@@ -79,9 +79,9 @@ func TestF16Extremes(t *testing.T) {
 
 // bf16Nearest rounds through float64 arithmetic rather than through bits.
 func bf16Nearest(x float32) float32 {
-	frac, exp := math.Frexp(float64(x))
+	_, exp := math.Frexp(float64(x))
 	exp = max(exp, -125) // subnormals share the last place of the smallest normal, 2^-126
-	frac = float64(x) / math.Ldexp(1, exp)
+	frac := float64(x) / math.Ldexp(1, exp)
 	return float32(math.Ldexp(math.RoundToEven(frac*256), exp-8))
 }
 
