@@ -6,30 +6,304 @@
 //	req.Text, req.Speaker = "Hello world.", "vivian"
 //	res, err := eng.Synthesize(ctx, &req, func(pcm []float32) error { … })
 //
-// An Engine is safe for concurrent use; synthesis is serialised.
+// An Engine is safe for concurrent use; syntheses take turns, first come first served.
 package core
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libqwen/libqwen/core/bpe"
+	"github.com/libqwen/libqwen/core/codec"
+	"github.com/libqwen/libqwen/core/lm"
+	"github.com/libqwen/libqwen/core/model"
+	"github.com/libqwen/libqwen/core/prompt"
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // SampleRate of all audio in and out, Hz.
-const SampleRate = 24000
+const SampleRate = codec.SampleRate
 
 // Options say what to open and where to run it. The zero value of each optional field means the default.
 type Options struct {
 	TalkerPath string // GGUF of the Talker and CodePredictor
 	CodecPath  string // GGUF of the 12 Hz speech tokenizer
 
-	Device  string // "auto" (default), "cpu"
+	Device  string // "auto" (default) or "cpu"
 	Threads int    // CPU threads; 0 takes QWEN_THREADS, else DefaultThreads
 	GGMLDir string // where ggml's shared libraries are; "" searches (see ggml.Load)
-	Context int    // most positions (prompt + frames) of one synthesis; 0 = 4096, bounded by the model
+	Context int    // most positions (prompt + frames) of one synthesis; 0 = all the model can
 
 	ChunkSeconds     float32 // most seconds of audio the codec decodes at once (a memory knob); 0 = 24
-	NoFlashAttention bool
-	ClampFP16        bool
-	MaxBatch         int // sessions that may be computed together; 0 = 1
+	NoFlashAttention bool    // on the CPU attention is never fused: no effect
+	ClampFP16        bool    // keep hidden states within the range of half precision
+	MaxBatch         int     // syntheses that may be computed together; 0 = 1
 
 	Logger *slog.Logger // nil logs nothing
+}
+
+const (
+	defaultChunkSeconds = 24
+	maxChunkSeconds     = 3600
+	maxBatch            = 1024
+)
+
+// Engine is an open pair of models.
+type Engine struct {
+	opts    Options
+	log     *slog.Logger
+	be      *ggml.Backend
+	files   []*gguf.File
+	lm      *lm.Model
+	decoder *codec.Decoder
+	vocab   *prompt.Vocab
+	tok     *bpe.Tokenizer
+	gen     model.Generation
+	context int // most positions of one synthesis
+
+	turn    queue
+	session *session // reused from synthesis to synthesis by whose turn it is
+
+	mu      sync.Mutex // guards closed and the count of running calls
+	closed  bool
+	running sync.WaitGroup
+}
+
+// Open loads the models. Errors wrap ErrInvalid, ErrUnsupported, ErrModel, ErrBackend or ErrMemory.
+func Open(opts Options) (*Engine, error) {
+	start := time.Now()
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: opts, log: opts.Logger}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	if err := e.open(); err != nil {
+		e.release()
+		return nil, err
+	}
+	e.log.Info(fmt.Sprintf("[Perf] Load %.1f ms", ms(time.Since(start))))
+	for line := range strings.Lines(e.Describe()) {
+		e.log.Info(strings.TrimSpace(line))
+	}
+	return e, nil
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.TalkerPath == "":
+		return fail(ErrInvalid, "talker_path: missing")
+	case o.CodecPath == "":
+		return fail(ErrInvalid, "codec_path: missing")
+	case o.MaxBatch < 0 || o.MaxBatch > maxBatch:
+		return fail(ErrInvalid, "max_batch: %d is not in 0..%d", o.MaxBatch, maxBatch)
+	case o.Context < 0:
+		return fail(ErrInvalid, "context: %d is negative", o.Context)
+	case !(o.ChunkSeconds >= 0 && o.ChunkSeconds <= maxChunkSeconds): // also NaN
+		return fail(ErrInvalid, "codec_chunk_sec: %v is not in 0..%d", o.ChunkSeconds, maxChunkSeconds)
+	}
+	switch strings.ToLower(o.Device) {
+	case "", "auto", "cpu":
+		return nil
+	}
+	return fail(ErrUnsupported, "device: %q is not in this build; cpu is", o.Device)
+}
+
+func (e *Engine) open() error {
+	threads, err := e.opts.threads()
+	if err != nil {
+		return err
+	}
+	talker, err := e.openFile(e.opts.TalkerPath, lm.Architecture, "talker")
+	if err != nil {
+		return err
+	}
+	tokenizer, err := e.openFile(e.opts.CodecPath, codec.Architecture, "speech tokenizer")
+	if err != nil {
+		return err
+	}
+	if err := e.readTalker(talker); err != nil {
+		return as(ErrModel, fmt.Errorf("%s: %w", e.opts.TalkerPath, err))
+	}
+	if err := ggml.Load(e.opts.GGMLDir); err != nil {
+		return as(ErrBackend, err)
+	}
+	ggml.SetLog(e.logGGML)
+	if e.be, err = ggml.OpenCPU(threads); err != nil {
+		return as(ErrBackend, err)
+	}
+	return e.load(talker, tokenizer)
+}
+
+func (e *Engine) openFile(path, architecture, what string) (*gguf.File, error) {
+	f, err := model.Open(path, architecture, what)
+	if err != nil {
+		return nil, as(ErrModel, fmt.Errorf("%s: %w", what, err))
+	}
+	e.files = append(e.files, f)
+	return f, nil
+}
+
+// readTalker reads what the talker file says besides tensors.
+func (e *Engine) readTalker(f *gguf.File) (err error) {
+	if e.vocab, e.tok, err = model.ReadVocab(f); err != nil {
+		return err
+	}
+	if n := e.tok.Restored(); n > 0 {
+		e.log.Info(fmt.Sprintf("tokenizer: %d merges that the file lacks were restored", n))
+	}
+	e.gen, err = model.ReadGeneration(f)
+	return err
+}
+
+// load brings the weights onto the device and checks that the two files belong together.
+func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
+	if e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
+		return loadError(e.opts.TalkerPath, err)
+	}
+	config, err := codec.ReadConfig(tokenizer)
+	if err == nil {
+		e.decoder, err = codec.LoadDecoder(e.be, tokenizer, config)
+	}
+	if err != nil {
+		return loadError(e.opts.CodecPath, err)
+	}
+	if e.decoder.Codebooks() != e.lm.Codebooks || e.decoder.CodebookSize() != e.lm.CodebookSize {
+		return fail(ErrModel, "the files do not belong together: the talker writes %d codebooks of %d, the speech tokenizer reads %d of %d",
+			e.lm.Codebooks, e.lm.CodebookSize, e.decoder.Codebooks(), e.decoder.CodebookSize())
+	}
+	e.context = e.lm.Context
+	if e.opts.Context > 0 {
+		e.context = min(e.context, e.opts.Context)
+	}
+	e.session, err = e.newSession(nil)
+	return err
+}
+
+func loadError(path string, err error) error {
+	if errors.Is(err, ggml.ErrMemory) {
+		return as(ErrMemory, fmt.Errorf("%s: %w", path, err))
+	}
+	return as(ErrModel, fmt.Errorf("%s: %w", path, err))
+}
+
+func (e *Engine) logGGML(level ggml.LogLevel, msg string) {
+	switch level {
+	case ggml.LogError:
+		e.log.Error("ggml: " + msg)
+	case ggml.LogWarn:
+		e.log.Warn("ggml: " + msg)
+	default:
+		e.log.Debug("ggml: " + msg)
+	}
+}
+
+// begin counts a call in unless the engine is closed; the call ends with running.Done.
+func (e *Engine) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return as(ErrClosed, ErrClosed)
+	}
+	e.running.Add(1)
+	return nil
+}
+
+// Close cancels the syntheses under way, waits for them to end and releases everything. Later calls on the engine
+// fail with ErrClosed; closing twice is harmless.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	already := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	e.running.Wait()
+	if !already {
+		e.release()
+	}
+	return nil
+}
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// release frees whatever has been opened, in reverse order.
+func (e *Engine) release() {
+	if e.session != nil {
+		e.session.close()
+	}
+	if e.decoder != nil {
+		e.decoder.Free()
+	}
+	if e.lm != nil {
+		e.lm.Free()
+	}
+	if e.be != nil {
+		e.be.Close()
+	}
+	for _, f := range e.files {
+		f.Close()
+	}
+}
+
+// DefaultRequest has the sampling that the model's file recommends.
+func (e *Engine) DefaultRequest() Request { return defaultRequest(e.gen) }
+
+// DefaultRequest has the sampling of the official checkpoints.
+func DefaultRequest() Request { return defaultRequest(model.DefaultGeneration()) }
+
+func defaultRequest(g model.Generation) Request {
+	return Request{Seed: -1, MaxFrames: g.MaxFrames, Talker: g.Talker, Predictor: g.Predictor}
+}
+
+// ModelType is "base", "custom_voice" or "voice_design".
+func (e *Engine) ModelType() string { return e.vocab.ModelType }
+
+// Speakers are the named speakers of a custom_voice model, in the order of the file.
+func (e *Engine) Speakers() []string { return e.vocab.SpeakerNames() }
+
+// Languages are the languages and dialects that the model's file lists.
+func (e *Engine) Languages() []string { return e.vocab.LanguageNames() }
+
+// NumCodebooks is the number of codes in a frame.
+func (e *Engine) NumCodebooks() int { return e.lm.Codebooks }
+
+// FramesFor is the number of whole audio frames that last about the given time, at least 1.
+func (e *Engine) FramesFor(seconds float32) int {
+	frames := math.Round(float64(seconds) * SampleRate / float64(e.decoder.Hop()))
+	if !(frames >= 1) {
+		return 1
+	}
+	return int(math.Min(frames, math.MaxInt32))
+}
+
+// Describe tells what is loaded, a fact a line.
+func (e *Engine) Describe() string {
+	inPlace, copied := e.lm.Bytes()
+	codecInPlace, codecCopied := e.decoder.Bytes()
+	var b strings.Builder
+	fmt.Fprintf(&b, "model: %s %s %s\n", model.Name(e.files[0]), e.vocab.ModelSize, e.vocab.ModelType)
+	fmt.Fprintf(&b, "language models: %s\n", e.lm.Describe())
+	fmt.Fprintf(&b, "weights: %.1f MiB in place, %.1f MiB copied\n", mib(inPlace+codecInPlace), mib(copied+codecCopied))
+	fmt.Fprintf(&b, "device: %s (%s), %d threads, ggml %s %s\n", e.be.Name, e.be.Description, e.be.Threads(), ggml.Version(), ggml.CPUVariant())
+	return b.String()
+}
+
+func mib(n uint64) float64 { return float64(n) / (1 << 20) }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// ExtractVoice turns a reference clip, 24 kHz mono, into what cloning needs.
+func (e *Engine) ExtractVoice(ctx context.Context, pcm []float32) (*Voice, error) {
+	return nil, fail(ErrUnsupported, "extracting a voice from audio is not in this build")
 }

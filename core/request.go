@@ -41,12 +41,6 @@ const (
 	LayoutStreamed               // one text token beside each audio frame
 )
 
-// Voice is what is known of a reference speaker.
-type Voice struct {
-	XVector []float32 // [talker width]
-	Codes   [][]int32 // [frames][codebooks]; optional, needs RefText
-}
-
 // Progress tells how far a synthesis is.
 type Progress struct {
 	Frames    int // generated so far

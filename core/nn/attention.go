@@ -51,7 +51,7 @@ func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x
 // -> [D·H, N].
 func attend(q, k, v, mask ggml.Tensor, headDim int) ggml.Tensor {
 	n, h := q.Dim(2), q.Dim(1)
-	scores := q.Permute(0, 2, 1, 3).MatMul(k)                                   // [T, N, H]
-	weights := scores.SoftMax(mask, float32(1/math.Sqrt(float64(headDim))))     // [T, N, H]
+	scores := q.Permute(0, 2, 1, 3).MatMul(k)                                 // [T, N, H]
+	weights := scores.SoftMax(mask, float32(1/math.Sqrt(float64(headDim))))   // [T, N, H]
 	return weights.MatMul(v).Permute(0, 2, 1, 3).Cont().Reshape(headDim*h, n) // [D, N, H] -> [D, H, N] -> [D·H, N]
 }

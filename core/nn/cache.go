@@ -139,7 +139,7 @@ func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(s.cache.slots, channels)
 	}
 	keys = kc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3) // [D, KV, T] -> [D, T, KV]
-	values = vc.Slice(0, 0, s.window).SplitDim(1, kv)                // [T, D, KV]
+	values = vc.Slice(0, 0, s.window).SplitDim(1, kv)                   // [T, D, KV]
 	return keys, values
 }
 

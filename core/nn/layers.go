@@ -16,7 +16,7 @@ func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor { return x.MatMul(l.Weight) 
 
 // Affine is y = W·x + b.
 type Affine struct {
-	Weight ggml.Tensor `gguf:"weight" shape:"$0,$1"`      // [in, out]
+	Weight ggml.Tensor `gguf:"weight" shape:"$0,$1"`     // [in, out]
 	Bias   ggml.Tensor `gguf:"bias" shape:"$1" as:"f32"` // [out]
 }
 
@@ -29,7 +29,9 @@ type RMSNorm struct {
 }
 
 // Forward normalises dimension 0 of x.
-func (n *RMSNorm) Forward(x ggml.Tensor, eps float32) ggml.Tensor { return x.RMSNorm(eps).Mul(n.Weight) }
+func (n *RMSNorm) Forward(x ggml.Tensor, eps float32) ggml.Tensor {
+	return x.RMSNorm(eps).Mul(n.Weight)
+}
 
 // LayerNorm is y = (x - mean(x)) / sqrt(var(x) + eps) · w + b over the channels.
 type LayerNorm struct {

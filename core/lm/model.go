@@ -1,0 +1,132 @@
+package lm
+
+import (
+	"fmt"
+
+	"github.com/libqwen/libqwen/core/nn"
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
+)
+
+// TextProjection brings a text embedding to the Talker's width: y = W2·SiLU(W1·x + b1) + b2.
+type TextProjection struct {
+	FC1 nn.Affine `gguf:"fc1" shape:"text,text"`
+	FC2 nn.Affine `gguf:"fc2" shape:"text,embd"`
+}
+
+// Forward maps x [text width, N] to [E, N].
+func (p *TextProjection) Forward(x ggml.Tensor) ggml.Tensor {
+	return p.FC2.Forward(p.FC1.Forward(x).SiLU())
+}
+
+// talkerWeights are the tensors below "talker".
+type talkerWeights struct {
+	TextEmbd  ggml.Tensor    `gguf:"text_embd.weight" shape:"text,text_vocab"`
+	TextProj  TextProjection `gguf:"text_proj"`
+	CodecEmbd ggml.Tensor    `gguf:"codec_embd.weight" shape:"embd,vocab"`
+	Stack     `gguf:""`
+	CodecHead nn.Linear `gguf:"codec_head" shape:"embd,vocab"`
+}
+
+// predictorWeights are the tensors below "code_pred". Entry i of CodecEmbd embeds codebook i+1, as wide as the Talker,
+// and entry i of Heads scores codebook i+1.
+type predictorWeights struct {
+	CodecEmbd []ggml.Tensor `gguf:"codec_embd.%d.weight" shape:"talker,codes"`
+	Proj      nn.Affine     `gguf:"mtp_proj" shape:"talker,embd" if:"mtp"`
+	Stack     `gguf:""`
+	Heads     []nn.Linear `gguf:"lm_head.%d" shape:"embd,codes"`
+}
+
+// Model is the weights of both language models on a backend. It is read-only and may serve many sessions.
+type Model struct {
+	Config
+	be        *ggml.Backend
+	talker    talkerWeights
+	predictor predictorWeights
+	weights   *nn.Weights
+	cacheType ggml.Type
+}
+
+// Options of the computation.
+type Options struct {
+	ClampFP16 bool // keep the residual stream within the range of half precision
+}
+
+// Load brings the weights of a file onto a backend. The file must stay open until Free.
+func Load(be *ggml.Backend, f *gguf.File, opts Options) (*Model, error) {
+	c, err := ReadConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c, be: be, cacheType: cacheType(f)}
+	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker, clampFP16: opts.ClampFP16}
+	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor, clampFP16: opts.ClampFP16}
+	m.predictor.CodecEmbd = make([]ggml.Tensor, c.Codebooks-1)
+	m.predictor.Heads = make([]nn.Linear, c.Codebooks-1)
+
+	l := nn.NewLoader(be, f)
+	if err := m.load(l, f); err != nil {
+		l.Abandon()
+		return nil, err
+	}
+	l.Ignore("spk_enc.") // the speaker encoder loads its own
+	if m.weights, err = l.Finish(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Model) load(l *nn.Loader, f *gguf.File) error {
+	err := l.Load(&m.talker, "talker", m.Talker.dims(nn.Dims{
+		"text": m.TextWidth, "text_vocab": m.TextVocab, "vocab": m.CodecVocab}))
+	if err != nil {
+		return err
+	}
+	// Where the widths are equal the projection is the identity and the file has none.
+	mtp := 0
+	if m.Talker.Width != m.Predictor.Width || f.Tensor("code_pred.mtp_proj.weight") != nil {
+		mtp = 1
+	}
+	return l.Load(&m.predictor, "code_pred", m.Predictor.dims(nn.Dims{
+		"talker": m.Talker.Width, "codes": m.CodebookSize, "mtp": mtp}))
+}
+
+// cacheType keeps full precision for a file of full precision, half for all others.
+func cacheType(f *gguf.File) ggml.Type {
+	if t := f.Tensor("talker.blk.0.attn_k.weight"); t != nil && t.Type == gguf.F32 {
+		return ggml.F32
+	}
+	return ggml.F16
+}
+
+// Bytes of the weights: used where they lie in the mapped file, and copied.
+func (m *Model) Bytes() (inPlace, copied uint64) { return m.weights.Bytes() }
+
+// Describe says what the projection between the models is.
+func (m *Model) Describe() string {
+	kind := "identity"
+	if m.predictor.Proj.Weight.Valid() {
+		kind = "linear"
+	}
+	return fmt.Sprintf("talker %d layers x %d, code predictor %d layers x %d, mtp_proj %s, cache %v",
+		m.Talker.Layers, m.Talker.Width, m.Predictor.Layers, m.Predictor.Width, kind, m.cacheType)
+}
+
+// Free releases the weights.
+func (m *Model) Free() { m.weights.Free() }
+
+// Probe receives the intermediate results of a graph: rows of width values each, in order.
+// Its name is that of the reference data.
+type Probe func(name string, shape []int, values []float32)
+
+// report hands the taps of a computed graph to probe, names prefixed.
+func report(g *ggml.Graph, prefix string, probe Probe) {
+	if probe == nil {
+		return
+	}
+	for _, t := range g.Taps() {
+		v := make([]float32, t.Elements())
+		t.GetF32(v)
+		probe(prefix+t.Name, t.Shape(), v)
+	}
+}

@@ -1,0 +1,84 @@
+package core
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// EnvThreads is the environment variable for the number of CPU threads.
+const EnvThreads = "QWEN_THREADS"
+
+// mostThreads by default: beyond it, the memory is the limit and every barrier costs more.
+const mostThreads = 8
+
+// DefaultThreads is the number of CPU threads that suits this process now: the processors it may run on, within
+// the limit of its cgroup, less those that other work keeps busy. ggml's threads wait for each other without
+// sleeping, so one thread too many costs far more than one too few.
+func DefaultThreads() int {
+	n := float64(runtime.NumCPU()) // respects the affinity mask
+	if q := cgroupLimit(); q > 0 {
+		n = math.Min(n, math.Max(1, math.Floor(q)))
+	}
+	n -= math.Round(loadAverage())
+	return int(math.Max(1, math.Min(n, mostThreads)))
+}
+
+// threads resolves the option and the environment.
+func (o *Options) threads() (int, error) {
+	if o.Threads < 0 || o.Threads > 512 {
+		return 0, fail(ErrInvalid, "threads: %d is not in 0..512", o.Threads)
+	}
+	if o.Threads > 0 {
+		return o.Threads, nil
+	}
+	if s := os.Getenv(EnvThreads); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > 512 {
+			return 0, fail(ErrInvalid, "%s: %q is not a number in 1..512", EnvThreads, s)
+		}
+		return n, nil
+	}
+	return DefaultThreads(), nil
+}
+
+// cgroupLimit is the processors that the cgroup grants, 0 if there is no limit or no cgroup.
+func cgroupLimit() float64 {
+	if b, err := os.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil { // v2: "quota period" or "max period"
+		return ratio(strings.Fields(string(b)))
+	}
+	quota, err1 := os.ReadFile("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+	period, err2 := os.ReadFile("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return ratio([]string{strings.TrimSpace(string(quota)), strings.TrimSpace(string(period))})
+}
+
+func ratio(words []string) float64 {
+	if len(words) != 2 {
+		return 0
+	}
+	q, err1 := strconv.ParseFloat(words[0], 64)
+	p, err2 := strconv.ParseFloat(words[1], 64)
+	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return q / p
+}
+
+// loadAverage of the last minute, 0 where the system does not tell.
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return load
+}
