@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// run calls the command in this process.
+func run(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs}
+	code = a.run(ctx, args)
+	return code, out.String(), errs.String()
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	code, out, errs := run(t.Context(), "", "--help")
+	require.Equal(t, 0, code, errs)
+	for _, flag := range []string{"model", "codec", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
+		"ref-text", "max-new", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
+		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
+		"progress", "list-speakers", "list-devices", "verbose", "version", "help"} {
+		assert.Regexp(t, `(?m)^\s+(-\w, )?--`+flag+`[ \n]`, out)
+	}
+	assert.True(t, strings.HasPrefix(out, "libqwen "), "the banner comes first")
+	assert.Contains(t, out, "Exit codes:")
+	assert.Empty(t, errs)
+}
+
+func TestVersion(t *testing.T) {
+	code, out, errs := run(t.Context(), "", "--version")
+	require.Equal(t, 0, code, errs)
+	assert.Equal(t, banner()+"\n", out)
+	assert.Regexp(t, `^libqwen \S+`, out)
+}
+
+func TestUsageErrors(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.wav")
+	model := []string{"--model", "talker.gguf", "--codec", "codec.gguf"}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":             {nil, "--model is missing"},
+		"no codec":            {[]string{"--model", "m"}, "--codec is missing"},
+		"no output":           {model, "-o is missing"},
+		"unknown flag":        {[]string{"--loud"}, "unknown flag: --loud"},
+		"no number":           {append([]string{"-o", out, "--top-k", "many"}, model...), `"many"`},
+		"number too large":    {append([]string{"-o", out, "--seed", "99999999999999999999"}, model...), "--seed"},
+		"argument":            {append([]string{"-o", out, "hello"}, model...), `unexpected argument "hello"`},
+		"format":              {append([]string{"-o", out, "--format", "mp3"}, model...), "mp3"},
+		"layout":              {append([]string{"-o", out, "--text-layout", "wide"}, model...), `"wide": not auto, whole or streamed`},
+		"lines into a file":   {append([]string{"-o", out, "--stream-by-line"}, model...), "--stream-by-line needs -o -"},
+		"lines with dump":     {append([]string{"-o", "-", "--stream-by-line", "--dump", "d"}, model...), "--dump"},
+		"codes alone":         {append([]string{"-o", out, "--ref-rvq", "x.rvq"}, model...), "--ref-rvq needs --ref-spk and --ref-text"},
+		"two references":      {append([]string{"-o", out, "--ref-wav", "x.wav", "--ref-spk", "x.spk"}, model...), "exclude each other"},
+		"broken text":         {append([]string{"-o", out, "--text", "a\xffb"}, model...), "invalid UTF-8 at byte 1"},
+		"broken text, stdout": {append([]string{"-o", "-", "--text", "a\xffb"}, model...), "invalid UTF-8 at byte 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, errs := run(t.Context(), "text", tc.args...)
+			assert.Equal(t, exitUsage, code, errs)
+			assert.Contains(t, errs, tc.want)
+			assert.True(t, strings.HasPrefix(errs, "qwen-tts: "), errs)
+			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %q", errs)
+			assert.Empty(t, stdout)
+			assert.Empty(t, names(t, filepath.Dir(out)), "no file is left")
+		})
+	}
+}
+
+func TestOutputIsCheckedBeforeTheModel(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "no", "such", "folder", "out.wav")
+	code, _, errs := run(t.Context(), "text", "--model", "none.gguf", "--codec", "none.gguf", "-o", out)
+	assert.Equal(t, exitIO, code, errs)
+	assert.Contains(t, errs, "no such file")
+}
+
+func TestMissingModel(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-o", filepath.Join(dir, "out.wav")}, {"-o", "-"}, {"-o", "-", "--stream-by-line"}, {"--list-speakers"},
+	} {
+		code, stdout, errs := run(t.Context(), "text",
+			append(args, "--model", filepath.Join(dir, "none.gguf"), "--codec", filepath.Join(dir, "none.gguf"))...)
+		assert.Equal(t, exitModel, code, errs)
+		assert.Contains(t, errs, "none.gguf")
+		assert.Empty(t, stdout)
+		assert.Empty(t, names(t, dir))
+	}
+}
+
+func TestInterruptedWhileReading(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted{os.Interrupt})
+	a := &app{stdin: neverEnding{}, stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+	assert.Equal(t, 130, a.run(ctx, []string{"--model", "m", "--codec", "c", "-o", "-"}))
+	assert.Equal(t, "qwen-tts: stopped\n", a.stderr.(*bytes.Buffer).String())
+}
+
+// neverEnding is a stdin at which nobody types.
+type neverEnding struct{}
+
+func (neverEnding) Read([]byte) (int, error) { select {} }

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/audio"
+	"github.com/libqwen/libqwen/core/voicefile"
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/internal/npy"
+	"github.com/libqwen/libqwen/internal/testenv"
+	"github.com/libqwen/libqwen/tests/golden"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const samplesPerFrame = 1920
+
+// tiny returns the flags that name a tiny checkpoint, on one thread.
+func tiny(t *testing.T, model string, more ...string) []string {
+	t.Helper()
+	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
+	return append([]string{
+		"--model", golden.GGUF(t, model, "F32"),
+		"--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"),
+		"--threads", "1"}, more...)
+}
+
+func vivian(t *testing.T, more ...string) []string {
+	t.Helper()
+	return tiny(t, "tiny-customvoice-17", append([]string{"--speaker", "vivian", "--seed", "7"}, more...)...)
+}
+
+// mustRun runs the command and wants it to succeed.
+func mustRun(t *testing.T, stdin string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := run(t.Context(), stdin, args...)
+	require.Equal(t, exitOK, code, stderr)
+	return stdout, stderr
+}
+
+func decode(t *testing.T, wav string) []float32 {
+	t.Helper()
+	clip, err := audio.DecodeWAV([]byte(wav))
+	require.NoError(t, err)
+	require.Equal(t, core.SampleRate, clip.Rate)
+	require.Equal(t, 1, clip.Channels)
+	return clip.Samples
+}
+
+// assertClose wants the same audio: kernels may round by the width of a graph, and that may move an integer by one.
+func assertClose(t *testing.T, want, got []float32) {
+	t.Helper()
+	assert.LessOrEqual(t, golden.MaxAbs(got, want), 2e-6+1.0/(1<<15))
+}
+
+func riffSizes(wav string) (riff, data uint32) {
+	return binary.LittleEndian.Uint32([]byte(wav[4:])), binary.LittleEndian.Uint32([]byte(wav[40:]))
+}
+
+// The command reproduces the reference implementation: codes equal, audio within rounding.
+func TestSpeaksLikeTheReference(t *testing.T) {
+	const name = "cv17_en_vivian"
+	c, want := golden.Cases(t)[name], golden.Load(t, name)
+	dir := t.TempDir()
+	out, dump := filepath.Join(dir, "出力.wav"), filepath.Join(dir, "dump")
+	_, stderr := mustRun(t, c.Text, tiny(t, c.Model, "--speaker", c.Speaker, "--lang", c.Language, "--greedy",
+		"--max-new", "24", "--format", "wav32", "--dump", dump, "-o", out)...)
+	assert.Contains(t, stderr, "finish_reason length")
+	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+
+	codes, err := npy.Read(filepath.Join(dump, "codes.npy"))
+	require.NoError(t, err)
+	wantCodes, shape := want.I32("codes")
+	assert.Equal(t, shape, codes.Shape)
+	assert.Equal(t, wantCodes, codes.I32)
+
+	wantWAV, _ := want.F32("wav")
+	assert.GreaterOrEqual(t, golden.SNR(decode(t, content(t, out)), wantWAV), 80.0)
+	assert.ElementsMatch(t, []string{"出力.wav", "dump"}, names(t, dir), "nothing else is left")
+}
+
+// A voice in side files: the x-vector and the codes of the reference, and its transcript.
+func TestSpeaksWithVoiceFiles(t *testing.T) {
+	const name = "base17_icl_textshort_stream"
+	c, want := golden.Cases(t)[name], golden.Load(t, name)
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		return path
+	}
+	xvector, _ := want.F32("ref_xvector")
+	flat, shape := want.I32("ref_codes")
+	ref := make([][]int32, shape[0])
+	for i := range ref {
+		ref[i] = flat[i*shape[1] : (i+1)*shape[1]]
+	}
+	rvq, err := voicefile.FormatCodes(ref, shape[1], codebookEntries)
+	require.NoError(t, err)
+
+	mustRun(t, c.Text, tiny(t, c.Model, "--lang", c.Language, "--greedy", "--max-new", "12", "--dump", dir,
+		"--ref-spk", file("voice.spk", voicefile.FormatXVector(xvector)),
+		"--ref-rvq", file("voice.rvq", rvq),
+		"--ref-text", file("voice.txt", []byte("\ufeff"+c.RefText+"\r\n")),
+		"-o", filepath.Join(dir, "out.wav"))...)
+	codes, err := npy.Read(filepath.Join(dir, "codes.npy"))
+	require.NoError(t, err)
+	wantCodes, _ := want.I32("codes")
+	assert.Equal(t, wantCodes, codes.I32)
+}
+
+func TestStreamEqualsFile(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.wav")
+	mustRun(t, "Hello there.", vivian(t, "--max-new", "9", "-o", out)...)
+	stream, _ := mustRun(t, "Hello there.\n", vivian(t, "--max-new", "9", "-o", "-")...)
+
+	file := content(t, out)
+	assertClose(t, decode(t, file), decode(t, stream))
+	require.Len(t, file, 44+2*9*samplesPerFrame)
+	riff, data := riffSizes(file)
+	assert.EqualValues(t, len(file)-8, riff)
+	assert.EqualValues(t, len(file)-44, data)
+	riff, data = riffSizes(stream)
+	assert.EqualValues(t, math.MaxUint32, riff, "the size of a stream is not known")
+	assert.EqualValues(t, math.MaxUint32, data)
+}
+
+func TestSeedAndSamplingFlagsMatter(t *testing.T) {
+	speak := func(more ...string) string {
+		out, _ := mustRun(t, "", vivian(t, append([]string{"--text", "Hello.", "--max-new", "4", "-o", "-"}, more...)...)...)
+		return out
+	}
+	base := speak()
+	assert.Equal(t, base, speak(), "a seed replays")
+	assert.Equal(t, base, speak("--seed", "7", "--temp", "0.9", "--top-k", "50", "--top-p", "1", "--rep-pen", "1.05",
+		"--sub-temp", "0.9", "--sub-top-k", "50", "--sub-top-p", "1"), "these are the defaults")
+	greedy := speak("--greedy")
+	assert.Equal(t, greedy, speak("--greedy", "--seed", "8"))
+	assert.Equal(t, greedy, speak("--temp", "0", "--sub-temp", "0"))
+	for _, flags := range [][]string{
+		{"--seed", "8"}, {"--greedy"}, {"--temp", "0"}, {"--sub-temp", "0"}, {"--top-k", "2"}, {"--sub-top-k", "2"},
+		{"--top-p", "0.1"}, {"--sub-top-p", "0.1"}, {"--lang", "german"}, {"--text-layout", "streamed"}, {"--instruct", "angry"},
+	} {
+		assert.NotEqual(t, base, speak(flags...), "%v", flags)
+	}
+}
+
+func TestStreamByLine(t *testing.T) {
+	args := vivian(t, "--max-new", "3", "--greedy", "-o", "-", "--format", "wav24")
+	stream, stderr := mustRun(t, "First line.\r\n\r\nSecond line.", slices.Concat(args, []string{"--stream-by-line"})...)
+	for _, line := range []string{"First line.", "Second line."} {
+		riff, _ := riffSizes(stream)
+		require.LessOrEqual(t, int(riff)+8, len(stream))
+		wav := stream[:riff+8]
+		stream = stream[riff+8:]
+		alone, _ := mustRun(t, line, args...)
+		assertClose(t, decode(t, alone), decode(t, wav))
+	}
+	assert.Empty(t, stream)
+	assert.Equal(t, 2, strings.Count(stderr, "finish_reason length"))
+}
+
+func TestFormats(t *testing.T) {
+	for format, size := range map[string]int{"wav16": 2, "wav24": 3, "wav32": 4} {
+		out, _ := mustRun(t, "Hi", vivian(t, "--max-new", "2", "-o", "-", "--format", format)...)
+		assert.Len(t, out, 44+2*samplesPerFrame*size, format)
+		assert.Len(t, decode(t, out), 2*samplesPerFrame, format)
+	}
+}
+
+func TestListSpeakers(t *testing.T) {
+	out, stderr := mustRun(t, "", tiny(t, "tiny-customvoice-17", "--list-speakers")...)
+	assert.Contains(t, strings.Split(out, "\n"), "vivian")
+	assert.Empty(t, stderr)
+	out, stderr = mustRun(t, "", tiny(t, "tiny-base-17", "--list-speakers")...)
+	assert.Empty(t, out)
+	assert.Contains(t, stderr, "base")
+}
+
+func TestListDevices(t *testing.T) {
+	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
+	out, _ := mustRun(t, "", "--list-devices")
+	assert.Contains(t, out, "CPU")
+	assert.Contains(t, out, "0.2", "ggml's version")
+}
+
+func TestFailuresOfTheRequest(t *testing.T) {
+	custom, base := tiny(t, "tiny-customvoice-17", "-o", "-"), tiny(t, "tiny-base-17", "-o", "-")
+	design := tiny(t, "tiny-voicedesign-17", "-o", "-")
+	empty := filepath.Join(t.TempDir(), "empty.spk")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	speech := golden.Path(t, "audio", "speech_24k.wav")
+	for name, tc := range map[string]struct {
+		model []string
+		flags []string
+		code  int
+		want  string
+	}{
+		"no speaker":         {custom, nil, exitMode, "vivian"},
+		"speaker of base":    {base, []string{"--speaker", "vivian"}, exitMode, "speaker"},
+		"design, no style":   {design, nil, exitMode, "instruct"},
+		"x-vector of custom": {custom, []string{"--speaker", "vivian", "--ref-spk", empty}, exitUsage, "empty"},
+		"no such language":   {base, []string{"--lang", "klingon"}, exitUsage, "klingon"},
+		"temperature":        {base, []string{"--temp", "NaN"}, exitUsage, "temperature"},
+		"sub temperature":    {base, []string{"--sub-temp", "-1"}, exitUsage, "temperature"},
+		"top-p":              {base, []string{"--top-p", "0"}, exitUsage, "top_p"},
+		"top-k":              {base, []string{"--top-k", "-2"}, exitUsage, "top_k"},
+		"penalty":            {base, []string{"--rep-pen", "+Inf"}, exitUsage, "repetition_penalty"},
+		"max-new":            {base, []string{"--max-new", "0"}, exitUsage, "max"},
+		"max-new huge":       {base, []string{"--max-new", "2147483647"}, exitUsage, "max"},
+		"no such file":       {base, []string{"--ref-spk", "none.spk"}, exitIO, "none.spk"},
+		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, exitIO, "none.txt"},
+		"clone from audio":   {base, []string{"--ref-wav", speech}, exitUsage, "not in this build"},
+		"device":             {base, []string{"--device", "tpu:3"}, exitUsage, "tpu:3"},
+		"threads":            {base, []string{"--threads", "-3"}, exitUsage, "thread"},
+		"chunk":              {base, []string{"--codec-chunk-dur", "-1"}, exitUsage, "chunk"},
+		"context":            {base, []string{"--context", "-1"}, exitUsage, "context"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(t.Context(), "Hello.", slices.Concat(tc.model, tc.flags)...)
+			assert.Equal(t, tc.code, code, stderr)
+			assert.Contains(t, strings.ToLower(stderr), tc.want)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+			assert.LessOrEqual(t, len(stdout), 44, "at most a header")
+		})
+	}
+	for _, text := range []string{"", " \n", "\u3000"} {
+		code, _, stderr := run(t.Context(), text, slices.Concat(base, []string{"--max-new", "2"})...)
+		assert.Equal(t, exitUsage, code, "%q: %s", text, stderr)
+		assert.Contains(t, stderr, "text")
+	}
+}
+
+func TestSwappedModels(t *testing.T) {
+	args := tiny(t, "tiny-base-17", "-o", "-")
+	args[1], args[3] = args[3], args[1]
+	code, _, stderr := run(t.Context(), "Hello.", args...)
+	assert.Equal(t, exitModel, code)
+	assert.Contains(t, stderr, "tiny-tokenizer-12hz")
+}
+
+func TestInterruptedWhileSpeaking(t *testing.T) {
+	dir := t.TempDir()
+	for _, to := range []string{"-", filepath.Join(dir, "out.wav")} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var stdout, stderr bytes.Buffer
+		a := &app{stdin: strings.NewReader("A long story. "), stdout: &stdout, stderr: onWrite{&stderr, func() {
+			cancel(interrupted{os.Interrupt}) // when the progress bar first moves
+		}}}
+		code := a.run(ctx, vivian(t, "--max-new", "500", "--progress", "-o", to))
+		assert.Equal(t, 130, code)
+		assert.Contains(t, stderr.String(), "qwen-tts: stopped\n")
+		assert.Less(t, stdout.Len(), 44+10*2*samplesPerFrame, "it stops within a frame or two")
+		assert.Empty(t, names(t, dir))
+	}
+}
+
+// onWrite calls a function with each write.
+type onWrite struct {
+	io.Writer
+	call func()
+}
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w.call()
+	return w.Writer.Write(p)
+}
+
+func TestFullDisk(t *testing.T) {
+	full := errors.New("no space left on device")
+	var stderr bytes.Buffer
+	a := &app{stdin: strings.NewReader("Hello."), stdout: failAfter{limit: 5000, err: full, n: new(int)}, stderr: &stderr}
+	code := a.run(t.Context(), vivian(t, "--max-new", "20", "-o", "-"))
+	assert.Equal(t, exitIO, code)
+	assert.Contains(t, stderr.String(), full.Error())
+	assert.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+}
+
+// failAfter fails once it has got more than limit bytes.
+type failAfter struct {
+	limit int
+	err   error
+	n     *int
+}
+
+func (w failAfter) Write(p []byte) (int, error) {
+	if *w.n += len(p); *w.n > w.limit {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+func TestVerboseAndProgress(t *testing.T) {
+	_, stderr := mustRun(t, "Hello.", vivian(t, "--max-new", "3", "-o", "-", "-v", "--progress")...)
+	for _, want := range []string{"[Perf]", "RTF", "3 frames, 0.24 s of audio", "seed 7", "custom_voice"} {
+		assert.Contains(t, stderr, want)
+	}
+}

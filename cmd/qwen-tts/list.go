@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/libqwen/libqwen/core"
+)
+
+// listSpeakers prints one name per line, so that a script can read them.
+func (s *session) listSpeakers() error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	defer s.engine.Close()
+	speakers := s.engine.Speakers()
+	if len(speakers) == 0 {
+		s.app.console.linef("the model (%s) has no named speakers", s.engine.ModelType())
+	}
+	for _, name := range speakers {
+		if _, err := fmt.Fprintln(s.app.stdout, name); err != nil {
+			return ioError{err}
+		}
+	}
+	return nil
+}
+
+// listDevices prints one device per line, then what ggml is made of.
+func (a *app) listDevices() error {
+	devices, err := core.Devices("")
+	if err != nil {
+		return err
+	}
+	info, err := core.SystemInfo("")
+	if err != nil {
+		return err
+	}
+	for _, d := range devices {
+		if _, err := fmt.Fprintf(a.stdout, "%-12s %-6s %s\n", d.Name, d.Type, describeDevice(d)); err != nil {
+			return ioError{err}
+		}
+	}
+	if _, err := fmt.Fprintln(a.stdout, info); err != nil {
+		return ioError{err}
+	}
+	return nil
+}
+
+func describeDevice(d core.DeviceInfo) string {
+	if d.MemoryTotal == 0 {
+		return d.Description
+	}
+	return fmt.Sprintf("%s (%.1f of %.1f GiB free)", d.Description, gib(d.MemoryFree), gib(d.MemoryTotal))
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

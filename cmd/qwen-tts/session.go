@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/audio"
+	"github.com/libqwen/libqwen/core/sample"
+	"github.com/libqwen/libqwen/core/voicefile"
+)
+
+// A session is one opened model and what the flags ask of it.
+type session struct {
+	app     *app
+	options *options
+	changed func(flag string) bool // whether a flag was given
+	format  audio.Format
+	layout  core.Layout
+	showBar bool
+
+	engine  *core.Engine
+	request core.Request // all but the text
+}
+
+// open loads the model and prepares the request; it fails on whatever is wrong with either before any synthesis.
+func (s *session) open() error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	req, err := s.newRequest()
+	if err != nil {
+		s.engine.Close()
+		return err
+	}
+	s.request = req
+	return nil
+}
+
+func (s *session) load() error {
+	o := s.options
+	engine, err := core.Open(core.Options{
+		TalkerPath:       o.model,
+		CodecPath:        o.codec,
+		Device:           o.device,
+		Threads:          o.threads,
+		Context:          o.context,
+		ChunkSeconds:     o.chunk,
+		NoFlashAttention: o.noFA,
+		ClampFP16:        o.clampFP16,
+		Logger:           s.app.console.logger(),
+	})
+	if err != nil {
+		return err
+	}
+	s.engine = engine
+	return nil
+}
+
+func (s *session) newRequest() (core.Request, error) {
+	o := s.options
+	req := s.engine.DefaultRequest()
+	req.Language, req.Speaker, req.Instruct = o.lang, o.speaker, o.instruct
+	req.Layout = s.layout
+	req.Seed = o.seed
+	req.DumpDir = o.dump
+	if s.changed("max-new") {
+		req.MaxFrames = o.maxNew
+	}
+	o.applySampling(&req.Talker, &req.Predictor, s.changed)
+	return req, s.applyReference(&req)
+}
+
+// applySampling overrides what the model defaults to by the flags that were given.
+func (o *options) applySampling(talker, predictor *sample.Params, changed func(flag string) bool) {
+	for flag, set := range map[string]func(){
+		"temp":      func() { talker.Temperature = o.temp },
+		"top-k":     func() { talker.TopK = o.topK },
+		"top-p":     func() { talker.TopP = o.topP },
+		"rep-pen":   func() { talker.RepetitionPenalty = o.repPen },
+		"sub-temp":  func() { predictor.Temperature = o.subTemp },
+		"sub-top-k": func() { predictor.TopK = o.subTopK },
+		"sub-top-p": func() { predictor.TopP = o.subP },
+	} {
+		if changed(flag) {
+			set()
+		}
+	}
+	if o.greedy {
+		talker.DoSample, predictor.DoSample = false, false
+	}
+}
+
+// applyReference reads the files that describe a voice to clone.
+func (s *session) applyReference(req *core.Request) (err error) {
+	o := s.options
+	if o.refText != "" {
+		if req.RefText, err = readTextFile(o.refText); err != nil {
+			return fmt.Errorf("--ref-text: %w", err)
+		}
+	}
+	if o.refWAV != "" {
+		if req.RefAudio, err = readClip(o.refWAV); err != nil {
+			return fmt.Errorf("--ref-wav: %w", err)
+		}
+	}
+	if o.refSpk == "" {
+		return nil
+	}
+	req.Voice = &core.Voice{}
+	if req.Voice.XVector, err = voicefile.ReadXVector(o.refSpk); err != nil {
+		return fmt.Errorf("--ref-spk: %w", fileError(err))
+	}
+	if o.refRVQ != "" {
+		if req.Voice.Codes, err = voicefile.ReadCodes(o.refRVQ, s.engine.NumCodebooks(), codebookEntries); err != nil {
+			return fmt.Errorf("--ref-rvq: %w", fileError(err))
+		}
+	}
+	return nil
+}
+
+// codebookEntries of the codec; a .rvq file is packed for them.
+const codebookEntries = 2048
+
+// fileError tells a file that cannot be read (I/O) from one whose content is wrong (usage).
+func fileError(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return ioError{err}
+	}
+	return usageError{err}
+}
+
+// readTextFile reads a small text file, such as a transcript.
+func readTextFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", ioError{err}
+	}
+	defer f.Close()
+	return readText(context.Background(), f)
+}
+
+// speak synthesises one text into one WAV. A stream gets each frame as soon as it is generated.
+func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bool) error {
+	wav, err := audio.NewWriter(w, s.format, core.SampleRate)
+	if err != nil {
+		return ioError{err}
+	}
+	req := s.request
+	req.Text = text
+	req.Stream = stream
+	if s.showBar {
+		s.app.console.showBar(newBar(s.app.stderr, text, req.MaxFrames))
+		req.Progress = s.app.console.progress
+	}
+	res, err := s.engine.Synthesize(ctx, &req, func(pcm []float32) error {
+		if err := wav.Write(pcm); err != nil {
+			return ioError{err} // the engine hands it back, wrapped
+		}
+		return nil
+	})
+	s.app.console.hideBar()
+	if err != nil {
+		return err
+	}
+	if err := wav.Close(); err != nil {
+		return ioError{err}
+	}
+	s.report(&res)
+	return nil
+}
+
+// report tells what the user may not have expected, and on request what was done.
+func (s *session) report(res *core.Result) {
+	switch res.Finish {
+	case core.FinishLength:
+		s.app.console.linef("warning: stopped at %d frames (%.1f s) before the model ended the speech (finish_reason length); raise --max-new",
+			res.Frames, seconds(res))
+	case core.FinishEmpty:
+		s.app.console.linef("warning: the model ended the speech at once (finish_reason empty); the audio is empty")
+	}
+	if s.showBar || s.options.verbose {
+		s.app.console.linef("%s", summary(res))
+	}
+}
+
+func summary(res *core.Result) string {
+	total := res.Timings.Total
+	line := fmt.Sprintf("%d frames, %.2f s of audio in %.2f s", res.Frames, seconds(res), total.Seconds())
+	if res.Samples > 0 {
+		line += fmt.Sprintf(" (RTF %.2f), first audio after %s", total.Seconds()/seconds(res), res.Timings.FirstAudio.Round(time.Millisecond))
+	}
+	return line + fmt.Sprintf(", seed %d", res.Seed)
+}
+
+// seconds of audio that were produced.
+func seconds(res *core.Result) float64 { return float64(res.Samples) / core.SampleRate }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// version is "<hash> (<date>)", set by the linker: -X main.version=…
+var version string
+
+// banner is the line that names this build.
+func banner() string { return "libqwen " + buildVersion(version, debug.ReadBuildInfo) }
+
+// buildVersion falls back on what the go command recorded of the checkout, for builds without the Makefile.
+func buildVersion(linked string, read func() (*debug.BuildInfo, bool)) string {
+	if linked != "" {
+		return linked
+	}
+	info, ok := read()
+	if !ok {
+		return "unknown"
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	hash, date := settings["vcs.revision"], settings["vcs.time"]
+	if len(hash) < 7 || len(date) < len("2006-01-02") {
+		return info.Main.Version // a release, built by `go install …@version`
+	}
+	return fmt.Sprintf("%s (%s)", hash[:7], date[:len("2006-01-02")])
+}
