@@ -71,6 +71,7 @@ func TestRefusals(t *testing.T) {
 		{"truncated before the padding", header(1, 0).tensor("w", F32, 0, 8), "w: 32 bytes of data"},
 		{"duplicate tensor", header(2, 0).tensor("w", F32, 0, 8).tensor("w", F32, 32, 8).pad(32).zeros(64), "w: tensor occurs twice"},
 		{"overlap", header(2, 0).tensor("a", F32, 32, 8).tensor("b", F32, 0, 9).pad(32).zeros(99), "b and a: their data overlap"},
+		{"overlap by a byte", header(2, 1).key("general.alignment", Uint32).u32(1).tensor("a", I8, 0, 2).tensor("b", I8, 1, 1).zeros(9), "a and b: their data overlap"},
 		{"same data", header(2, 0).tensor("a", F32, 0, 8).tensor("b", F32, 0, 8).pad(32).zeros(99), "overlap"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
