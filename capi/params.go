@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/libqwen/libqwen/core"
-	"github.com/libqwen/libqwen/core/sample"
 )
 
 // From C structs to core.Options, core.Request and core.Voice: shapes, counts, encodings and versions are
@@ -241,14 +240,14 @@ func referenceCodes(p C.qwen_tts_params, codebooks int) ([][]int32, error) {
 func setSampling(r *core.Request, p C.qwen_tts_params) {
 	r.Seed = int64(p.seed)
 	r.MaxFrames = int(p.max_new_tokens)
-	r.Talker = sample.Params{
+	r.Talker = core.Sampling{
 		DoSample:          bool(p.do_sample),
 		Temperature:       float32(p.temperature),
 		TopK:              int(p.top_k),
 		TopP:              float32(p.top_p),
 		RepetitionPenalty: float32(p.repetition_penalty),
 	}
-	r.Predictor = sample.Params{
+	r.Predictor = core.Sampling{
 		DoSample:          bool(p.subtalker_do_sample),
 		Temperature:       float32(p.subtalker_temperature),
 		TopK:              int(p.subtalker_top_k),

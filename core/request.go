@@ -21,8 +21,8 @@ type Request struct {
 
 	Seed      int64         // < 0 draws one at random; Result.Seed reports it
 	MaxFrames int           // most audio frames to generate, 12.5 a second
-	Talker    sample.Params // codebook 0
-	Predictor sample.Params // codebooks 1.. ; its RepetitionPenalty is not used
+	Talker    Sampling // codebook 0
+	Predictor Sampling // codebooks 1.. ; its RepetitionPenalty is not used
 
 	// Stream makes emit receive each frame as soon as it is generated.
 	// Otherwise the codec decodes in chunks after the last frame. The samples are the same.
@@ -31,6 +31,9 @@ type Request struct {
 	DumpDir  string         // if set, one <stage>.npy per stage is written here
 	Progress func(Progress) // called on the calling goroutine after each frame; may be nil
 }
+
+// Sampling says how a stack's codes are drawn.
+type Sampling = sample.Params
 
 // Layout is the way the text is laid along the prompt.
 type Layout int

@@ -27,15 +27,21 @@ var rules = []rule{
 		func(e *Engine, r *Request) string {
 			return fmt.Sprintf("speaker: this is a %s model, which has no named speakers; %s", e.vocab.ModelType, e.accepts())
 		}},
-	{func(e *Engine, r *Request) bool { return prompt.IsBlank(r.Speaker) && e.vocab.ModelType == prompt.CustomVoice }, ErrMode,
+	{func(e *Engine, r *Request) bool {
+		return prompt.IsBlank(r.Speaker) && e.vocab.ModelType == prompt.CustomVoice
+	}, ErrMode,
 		func(e *Engine, r *Request) string {
 			return "speaker: a custom_voice model needs one of " + strings.Join(e.Speakers(), ", ")
 		}},
-	{func(e *Engine, r *Request) bool { return !prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.Base }, ErrMode,
+	{func(e *Engine, r *Request) bool {
+		return !prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.Base
+	}, ErrMode,
 		func(e *Engine, r *Request) string {
 			return "instruct: a base model takes no instruction; " + e.accepts()
 		}},
-	{func(e *Engine, r *Request) bool { return prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.VoiceDesign }, ErrMode,
+	{func(e *Engine, r *Request) bool {
+		return prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.VoiceDesign
+	}, ErrMode,
 		words("instruct: a voice_design model needs a description of the voice")},
 	{func(e *Engine, r *Request) bool { return r.hasReference() && e.vocab.ModelType != prompt.Base }, ErrMode,
 		func(e *Engine, r *Request) string {

@@ -53,7 +53,12 @@ func Version() string { return loaded.version }
 func Dir() string { return loaded.dir }
 
 // CPUVariant is the file of the CPU backend chosen for this machine; "" if it is built into ggml.
-func CPUVariant() string { return filepath.Base(loaded.cpu) }
+func CPUVariant() string {
+	if loaded.cpu == "" {
+		return ""
+	}
+	return filepath.Base(loaded.cpu)
+}
 
 func load(dir string) error {
 	_ = os.Setenv("GGML_NO_BACKTRACE", "1") // a failing assertion would start a debugger

@@ -1,0 +1,68 @@
+package core_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/internal/testenv"
+)
+
+const module = "github.com/libqwen/libqwen/"
+
+// lattice says which packages of the project each may import; see docs/ARCHITECTURE.md. A new edge is a decision.
+var lattice = map[string]string{
+	"capi":             "core",
+	"cmd/qwen-convert": "convert ggml/gguf",
+	"cmd/qwen-tts":     "core core/audio core/prompt core/sample core/voicefile",
+	"convert":          "ggml/gguf internal/half",
+
+	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample ggml ggml/gguf internal/npy",
+	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",
+	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
+	"core/codec":     "core/nn ggml ggml/gguf",
+	"core/nn":        "ggml ggml/gguf internal/half",
+	"core/prompt":    "core/bpe",
+	"core/bpe":       "",
+	"core/sample":    "",
+	"core/audio":     "",
+	"core/voicefile": "",
+
+	"ggml":          "ggml/gguf",
+	"ggml/gguf":     "internal/half",
+	"internal/half": "",
+	"internal/npy":  "",
+
+	"internal/testenv":    "ggml",
+	"tests/golden":        "convert ggml/gguf internal/npy",
+	"tests/golden/mktiny": "tests/golden",
+}
+
+// TestImportsFollowTheLattice fails on an import that the lattice does not have, and on a package it does not know.
+func TestImportsFollowTheLattice(t *testing.T) {
+	cmd := exec.Command("go", "list", "-e", "-f", `{{.ImportPath}}: {{join .Imports " "}}`, "./...")
+	cmd.Dir = testenv.Root(t)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		pkg = strings.TrimPrefix(strings.TrimSuffix(pkg, ":"), module)
+		allowed, known := lattice[pkg]
+		if !assert.True(t, known, "%s is not in the lattice", pkg) {
+			continue
+		}
+		seen++
+		for _, i := range strings.Fields(imports) {
+			if own, ok := strings.CutPrefix(i, module); ok {
+				assert.Contains(t, strings.Fields(allowed), own, "%s must not import %s", pkg, own)
+			}
+		}
+	}
+	assert.Equal(t, len(lattice), seen, "packages of the lattice that are gone")
+	assert.False(t, slices.Contains(strings.Fields(lattice["ggml/gguf"]), "ggml"), "the container knows nothing of the binding")
+}
