@@ -107,6 +107,9 @@ fuzz: ## fuzz every target for FUZZTIME (default 3s)
 abi: all ggml tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
 	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC)
 
+bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
+	bench/run.sh compare
+
 clean: ## remove what was built (not .ggml)
 	rm -rf $(BUILD) demo.wav
 
