@@ -269,8 +269,8 @@ struct qt_tts_params {
 QT_API void qt_tts_default_params(struct qt_tts_params *params);
 
 /* Speaks params->text; returns when all audio is there. `out` gets it in one piece, or stays empty with
- * on_chunk (it may be NULL then); the samples are the same either way. A model that ends at once gives
- * QT_STATUS_OK and no samples. On failure `out` is empty. */
+ * on_chunk (it may be NULL then); the samples are the same either way, to float32 rounding (2e-6). A model that
+ * ends at once gives QT_STATUS_OK and no samples. On failure `out` is empty. */
 QT_API enum qt_status qt_synthesize(struct qt_context *ctx, const struct qt_tts_params *params, struct qt_audio *out);
 
 /* Frees out->samples and zeroes the struct. */

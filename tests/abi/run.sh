@@ -1,12 +1,12 @@
 #!/bin/sh
-# Tests of the C interface: tests/abi/run.sh BUILD_DIR TALKER.gguf CODEC.gguf
+# Tests of the C interface: tests/abi/run.sh BUILD_DIR TALKER.gguf CODEC.gguf [OTHER_TALKER.gguf...]
 #
-# BUILD_DIR has libqwen.so; the GGUFs are a small model. Compiles and runs everything here, prints what fails
+# BUILD_DIR has libqwen.so; the GGUFs are a small model (synth.c also runs with the other talkers). Compiles and runs everything here, prints what fails
 # and a summary, and fails if a test did. Parts whose toolchain is missing (C++, Python, Rust) are skipped,
 # and said to be. Results and programs are in BUILD_DIR/abi.
 set -u
 
-if [ $# -ne 3 ]; then
+if [ $# -lt 3 ]; then
 	sed -n '2s/^# //p' "$0" >&2
 	exit 2
 fi
@@ -14,11 +14,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=$(cd "$1" && pwd) || exit 2
 talker=$(realpath "$2") && codec=$(realpath "$3") || exit 2
+shift 3
 work=$build/abi
 log=$work/log.txt
 mkdir -p "$work/qtfault"
 : >"$log"
 
+export TMPDIR="$work/tmp"
+rm -rf "$TMPDIR" && mkdir -p "$TMPDIR"
+trap 'rm -rf "$TMPDIR"' EXIT
 export QWEN_THREADS="${QWEN_THREADS:-1}"
 if [ -z "${QWEN_GGML_DIR:-}" ] && [ -d "$root/.ggml" ]; then
 	export QWEN_GGML_DIR="$root/.ggml"
@@ -86,6 +90,9 @@ test_command "layout.c compiles" $cc -std=c99 $warnings -I"$root/include" "$here
 
 compile smoke "$build" -std=c99 $warnings && program smoke "$work/smoke"
 compile synth "$build" -std=c99 $warnings && program synth "$work/synth" "$talker" "$codec"
+for other in "$@"; do
+	[ -x "$work/synth" ] && program "synth $(basename "$other")" "$work/synth" "$other" "$codec"
+done
 compile threads "$build" -std=c99 $warnings && program threads "$work/threads" "$talker" "$codec"
 
 test_command "library with injected faults" env CGO_ENABLED=1 "$go" build -C "$root" -buildmode=c-shared -trimpath -tags qtfault \

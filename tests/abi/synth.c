@@ -10,6 +10,13 @@
 
 #define FRAME 1920
 
+/* A template for mkstemp and mkdtemp in the directory for such things, which run.sh empties. */
+static char *temporary(char path[512], const char *what) {
+    const char *dir = getenv("TMPDIR");
+    snprintf(path, 512, "%s/qwen-abi-%s-XXXXXX", dir ? dir : "/tmp", what);
+    return path;
+}
+
 static struct qt_context *ctx;
 static struct qt_tts_params request; /* copied by the tests */
 
@@ -542,10 +549,9 @@ static void nowhere_to_dump(void) {
 static void dumps(void) {
     struct qt_tts_params p = request;
     struct qt_audio out;
-    char dir[] = "/tmp/qwen-abi-dump-XXXXXX", file[64];
+    char dir[512], file[600], magic[6] = "";
     FILE *f;
-    char magic[6] = "";
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(mkdtemp(temporary(dir, "dump")) != NULL);
     p.dump_dir = dir;
     CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
     qt_audio_free(&out);
@@ -580,18 +586,18 @@ static void write_file(const char *path, const void *bytes, size_t n) {
 }
 
 static void bad_files(void) {
-    char dir[] = "/tmp/qwen-abi-files-XXXXXX", path[64];
+    char dir[512], path[600];
     static char start[20000];
     FILE *f;
     size_t n = 0;
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(mkdtemp(temporary(dir, "files")) != NULL);
     sprintf(path, "%s/bad.gguf", dir);
 
     refuse_files("/does/not/exist.gguf", codec_path, "/does/not/exist.gguf");
     refuse_files(talker_path, "/does/not/exist.gguf", "/does/not/exist.gguf");
     refuse_files(dir, codec_path, dir);
-    refuse_files(codec_path, codec_path, "codec"); /* mixed up */
-    refuse_files(talker_path, talker_path, "talker");
+    refuse_files(codec_path, codec_path, "not the talker"); /* mixed up */
+    refuse_files(talker_path, talker_path, "not the speech tokenizer");
     refuse_files("/nonsense\xff.gguf", codec_path, "nonsense"); /* the message is UTF-8 all the same */
 
     write_file(path, "", 0);
@@ -667,6 +673,75 @@ static void voices(void) {
     qt_voice_ref_free(&v);
 }
 
+/* A reference given as latents (base): the x-vector's width and each code are checked, and both change the voice. */
+static void cloning(void) {
+    enum { T = 3 };
+    static float xvector[4096];
+    static int32_t codes[16 * T];
+    struct qt_tts_params p = request;
+    struct qt_audio plain, voiced, continued, out;
+    struct qt_result r;
+    int i, n_prompt;
+    enum qt_status s = QT_STATUS_INVALID_PARAMS;
+
+    if (request.speaker || request.instruct) { /* the other families clone nothing */
+        p.speaker = NULL;
+        p.ref_spk_emb = xvector;
+        p.ref_spk_dim = 64;
+        expect(&p, QT_STATUS_MODE_INVALID, request.speaker ? "speaker" : "ref_spk_emb");
+        return;
+    }
+    for (i = 0; i < 4096; i++) {
+        xvector[i] = (float)(i % 17 - 8) / 8;
+    }
+    qt_result_init(&r, sizeof r);
+    CHECK(qt_synthesize(ctx, &p, &plain) == QT_STATUS_OK);
+    p.ref_spk_emb = xvector;
+    while (s == QT_STATUS_INVALID_PARAMS && p.ref_spk_dim < 4096) { /* wrong widths are refused by name */
+        p.ref_spk_dim += 32;
+        s = qt_synthesize_ex(ctx, &p, NULL, &voiced, &r);
+        CHECK(s == QT_STATUS_OK || strstr(qt_last_error(), "ref_spk_emb"));
+    }
+    CHECK(s == QT_STATUS_OK);
+    CHECK(!same_audio(&plain, &voiced));
+    n_prompt = r.n_prompt;
+
+    p.ref_codes = codes;
+    p.ref_T = T;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_text");
+    p.ref_text = "What the reference says.";
+    CHECK(qt_synthesize_ex(ctx, &p, NULL, &continued, &r) == QT_STATUS_OK);
+    CHECK(r.n_prompt > n_prompt);
+    CHECK(!same_audio(&voiced, &continued));
+    CHECK(continued.n_samples <= p.max_new_tokens * FRAME); /* the reference itself is not in it */
+
+    codes[3 * T + 1] = 7; /* [codebook][frame]: where a code stands matters */
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_OK);
+    CHECK(!same_audio(&out, &continued));
+    qt_audio_free(&out);
+    codes[3 * T + 1] = 99999;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_codes: frame 1, codebook 3: 99999");
+    codes[3 * T + 1] = -1;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_codes: frame 1, codebook 3: -1");
+    codes[3 * T + 1] = 0;
+    xvector[5] = (float)NAN;
+    expect(&p, QT_STATUS_INVALID_PARAMS, "ref_spk_emb");
+    xvector[5] = 0;
+    p.speaker = "vivian";
+    expect(&p, QT_STATUS_INVALID_PARAMS, "speaker");
+
+    p = request; /* a raw clip: a clear answer, whatever this build can do */
+    p.ref_audio_24k = xvector;
+    p.ref_n_samples = 4096;
+    s = qt_synthesize(ctx, &p, &out);
+    CHECK(s == QT_STATUS_OK || strstr(qt_last_error(), "not in this build"));
+    qt_audio_free(&out);
+    qt_audio_free(&plain);
+    qt_audio_free(&voiced);
+    qt_audio_free(&continued);
+    qt_result_free(&r);
+}
+
 /* ---- The process is the caller's ---- */
 
 static void signals_are_left_alone(void) {
@@ -679,8 +754,8 @@ static void signals_are_left_alone(void) {
 }
 
 static void stdout_stays_silent(void) {
-    char path[] = "/tmp/qwen-abi-stdout-XXXXXX";
-    int file = mkstemp(path), saved;
+    char path[512];
+    int file = mkstemp(temporary(path, "stdout")), saved;
     struct qt_context *c;
     struct qt_audio out;
     enum qt_status s;
@@ -770,6 +845,7 @@ int main(int argc, char **argv) {
     RUN(options_that_cannot_be);
     RUN(options);
     RUN(voices);
+    RUN(cloning);
     RUN(signals_are_left_alone);
     RUN(stdout_stays_silent);
     RUN(everything_is_given_back);
