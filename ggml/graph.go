@@ -17,6 +17,7 @@ type Graph struct {
 	inputs *Arena
 	taps   []Tap
 	nodes  int
+	args   [2]uintptr // of the C call, kept here so that a run allocates nothing
 }
 
 // Tap is an intermediate result kept for looking at; see Tensor.Tap.
@@ -59,6 +60,7 @@ func Build(be *Backend, maxNodes int, taps bool, f func(*Builder)) (*Graph, erro
 
 func (g *Graph) finish(b *Builder) error {
 	g.graph, g.taps, g.nodes = b.graph, b.taps, int(fn.ggml_graph_n_nodes(b.graph))
+	g.call = []uintptr{uintptr(unsafe.Pointer(g.be.be)), uintptr(unsafe.Pointer(g.graph))}
 	if err := b.inputs.Alloc(); err != nil {
 		return err
 	}
@@ -120,7 +122,8 @@ func (t Tensor) TapF(format string, args ...any) Tensor {
 // Compute runs the graph.
 func (g *Graph) Compute() error {
 	return guard(func() error {
-		st, _, _ := purego.SyscallN(fn.ggml_backend_graph_compute, uintptr(unsafe.Pointer(g.be.be)), uintptr(unsafe.Pointer(g.graph)))
+		g.args = [2]uintptr{uintptr(unsafe.Pointer(g.be.be)), uintptr(unsafe.Pointer(g.graph))} // memory of C
+		st, _, _ := purego.SyscallN(fn.ggml_backend_graph_compute, g.args[:]...)
 		runtime.KeepAlive(g)
 		switch int32(st) {
 		case 0:

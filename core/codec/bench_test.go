@@ -33,7 +33,7 @@ func BenchmarkDecode(b *testing.B) {
 		for _, width := range []int{1, 2, 4, 8, 16} {
 			b.Run(fmt.Sprintf("threads=%d/width=%d", threads, width), func(b *testing.B) { benchmarkDecode(b, d, width) })
 		}
-		d.Close()
+		d.Free()
 	}
 }
 

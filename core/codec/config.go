@@ -2,6 +2,8 @@ package codec
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -10,11 +12,13 @@ import (
 // Architecture is general.architecture of a file that holds the speech tokenizer.
 const Architecture = "qwen3-tts-tokenizer"
 
+// SampleRate of the audio, Hz; files with another one are refused.
+const SampleRate = 24000
+
 // Config is the geometry of the speech tokenizer.
 type Config struct {
-	SampleRate int // of the audio, Hz
-	Hop        int // samples a frame
-	Decoder    DecoderConfig
+	Hop     int // samples a frame
+	Decoder DecoderConfig
 }
 
 // DecoderConfig is the geometry of the decoder.
@@ -43,6 +47,7 @@ const (
 	maxWidth  = 1 << 20 // channels, entries
 	maxWindow = 1 << 12 // frames
 	maxHop    = 1 << 16 // samples
+	maxStages = 16      // of upsampling
 )
 
 // ReadConfig takes the geometry from a file's metadata, and from the shapes of its tensors what metadata does not tell.
@@ -63,7 +68,8 @@ func readConfig(f *gguf.File) (Config, error) {
 		return Config{}, fmt.Errorf("general.architecture is %q, want %q: this file is not a speech tokenizer", arch, Architecture)
 	}
 	m := &metadata{f: f, prefix: Architecture + "."}
-	c := Config{SampleRate: m.int("output_sample_rate", 1, 1<<20), Hop: m.int("decode_upsample_rate", 1, maxHop)}
+	m.int("output_sample_rate", SampleRate, SampleRate)
+	c := Config{Hop: m.int("decode_upsample_rate", 1, maxHop)}
 	m.prefix += "decoder."
 	c.Decoder = m.decoder()
 	if m.err == nil && c.Decoder.hop() != c.Hop {
@@ -92,17 +98,31 @@ func (m *metadata) int(key string, low, high int) int {
 	if err != nil {
 		m.fail("%w", err)
 	} else if n < low || n > high {
-		m.fail("metadata %s%s: %d is not within %d..%d", m.prefix, key, n, low, high)
+		m.fail("metadata %s%s: %d is not %s", m.prefix, key, n, span(low, high))
 	}
 	return n
+}
+
+func span(low, high int) string {
+	if low == high {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("within %d..%d", low, high)
 }
 
 func (m *metadata) count(key string) int { return m.int(key, 1, maxCount) }
 func (m *metadata) width(key string) int { return m.int(key, 1, maxWidth) }
 
 // float is a positive number.
-func (m *metadata) float(key string) float32 {
-	x, err := m.f.Float32(m.prefix + key)
+func (m *metadata) float(key string) float32 { return m.positive(key, m.f.Float32) }
+
+// floatOr is a positive number that the file may leave out.
+func (m *metadata) floatOr(key string, def float32) float32 {
+	return m.positive(key, func(key string) (float32, error) { return gguf.Or(def)(m.f.Float32(key)) })
+}
+
+func (m *metadata) positive(key string, get func(string) (float32, error)) float32 {
+	x, err := get(m.prefix + key)
 	if err != nil {
 		m.fail("%w", err)
 	} else if !(x > 0) {
@@ -111,31 +131,33 @@ func (m *metadata) float(key string) float32 {
 	return x
 }
 
-// shape of a tensor with three dimensions; zeros after a failure.
-func (m *metadata) shape(name string) (s [3]int) {
+// widthOr is a width that the file may leave out.
+func (m *metadata) widthOr(key string, def func() int) int {
+	if m.f.Has(m.prefix + key) {
+		return m.width(key)
+	}
+	return def()
+}
+
+// dim is a dimension of a tensor, ggml order; 0 after a failure.
+func (m *metadata) dim(name string, i int) int {
 	t := m.f.Tensor(name)
-	if t == nil {
+	switch {
+	case t == nil:
 		m.fail("%s: missing", name)
-		return s
+	case i >= len(t.Shape) || t.Shape[i] > maxWidth:
+		m.fail("%s: shape %s is not that of this model", name, gguf.FormatShape(t.Shape))
+	default:
+		return int(t.Shape[i])
 	}
-	s = [3]int{1, 1, 1}
-	for i, n := range t.Shape {
-		if i >= 3 && n != 1 || n > maxWidth {
-			m.fail("%s: shape %s is not one of a convolution", name, gguf.FormatShape(t.Shape))
-			return s
-		}
-		if i < 3 {
-			s[i] = int(n)
-		}
-	}
-	return s
+	return 0
 }
 
 func (m *metadata) decoder() DecoderConfig {
 	c := DecoderConfig{
 		Codebooks: m.count("num_quantizers"), Semantic: m.count("num_semantic_quantizers"), CodebookSize: m.width("codebook_size"),
 		Latent: m.width("latent_dim"), Layers: m.count("num_hidden_layers"), Width: m.width("hidden_size"), FFN: m.width("intermediate_size"),
-		Window: m.int("sliding_window", 1, maxWindow), Eps: m.float("rms_norm_eps"),
+		Window: m.int("sliding_window", 1, maxWindow), Eps: m.floatOr("rms_norm_eps", 1e-5),
 		Attention: nn.AttentionConfig{
 			Heads: m.count("num_attention_heads"), KVHeads: m.count("num_key_value_heads"), HeadDim: m.int("head_dim", 2, maxWidth),
 			RopeBase: m.float("rope_theta"),
@@ -145,46 +167,64 @@ func (m *metadata) decoder() DecoderConfig {
 		m.fail("metadata %snum_semantic_quantizers: %d of %d quantizers", m.prefix, c.Semantic, c.Codebooks)
 	}
 	if a := c.Attention; m.err == nil && (a.HeadDim%2 != 0 || a.Heads%a.KVHeads != 0) {
-		m.fail("metadata %s: attention heads %d, key-value heads %d, head_dim %d do not fit together", m.prefix, a.Heads, a.KVHeads, a.HeadDim)
+		m.fail("metadata %s*: attention heads %d, key-value heads %d, head_dim %d do not fit together", m.prefix, a.Heads, a.KVHeads, a.HeadDim)
 	}
-	out := m.shape("tok_dec.vq_first.output_proj.weight") // [1, CodebookDim, RVQDim]
-	c.CodebookDim, c.RVQDim = out[1], out[2]
-	c.Upsampling = m.ratios()
-	m.dac(&c)
+	// The reference derives what follows from one number each; files tell that number or have it in their shapes.
+	c.CodebookDim = m.widthOr("codebook_dim_internal", func() int { return m.dim("tok_dec.vq_first.0.codebook", 0) })
+	c.RVQDim = m.widthOr("codebook_dim", func() int { return 2 * c.CodebookDim })
+	c.Upsampling = m.ratios("upsampling_ratios")
+	c.Strides = m.strides()
+	width := m.widthOr("decoder_dim", func() int { return m.dim(blockName(0)+".conv.weight", 2) })
+	for i := range len(c.Strides) + 1 {
+		c.Channels = append(c.Channels, width>>i)
+	}
+	if m.err == nil && width%(1<<len(c.Strides)) != 0 {
+		m.fail("DAC chain: %d channels cannot be halved in %d blocks", width, len(c.Strides))
+	}
 	return c
 }
 
-// ratios of the ConvNeXt stages, whose transposed convolutions have as many taps.
-func (m *metadata) ratios() []int {
-	const key = "upsampling_ratios"
+// ratios are factors of the sample rate.
+func (m *metadata) ratios(key string) []int {
 	list, err := m.f.Ints(m.prefix + key)
 	if err != nil {
 		m.fail("%w", err)
 	}
-	for _, n := range list {
-		if len(list) > maxCount || n < 1 || n > maxHop {
-			m.fail("metadata %s%s: %d stages, one with ratio %d", m.prefix, key, len(list), n)
+	if len(list) > maxStages {
+		m.fail("metadata %s%s: %d stages", m.prefix, key, len(list))
+		return nil
+	}
+	for i, n := range list {
+		if n < 1 || n > maxHop {
+			m.fail("metadata %s%s[%d]: %d is not within 1..%d", m.prefix, key, i, n, maxHop)
 			return nil
 		}
 	}
 	return list
 }
 
-// dac follows the DAC blocks for as long as there is one. Their transposed convolutions [2·stride, C out, C in] tell
-// strides and channels.
-func (m *metadata) dac(c *DecoderConfig) {
-	c.Channels = []int{m.shape("tok_dec.dec.0.conv.weight")[2]}
-	for i := 1; m.f.Tensor(blockName(i)+".conv_t.weight") != nil; i++ {
-		s := m.shape(blockName(i) + ".conv_t.weight")
-		if s[0]%2 != 0 || s[0] == 0 || s[0] > 2*maxHop {
-			m.fail("%s.conv_t.weight: %d taps, want two for each of the outputs of a row", blockName(i), s[0])
+// strides of the DAC blocks. Where metadata does not tell, the blocks are those that have tensors, and their
+// transposed convolutions have kernels of twice the stride.
+func (m *metadata) strides() (list []int) {
+	const key = "upsample_rates"
+	if m.f.Has(m.prefix + key) {
+		return m.ratios(key)
+	}
+	for i := 1; m.hasBlock(i) && i <= maxStages && m.err == nil; i++ {
+		name := blockName(i) + ".conv_t.weight"
+		k := m.dim(name, 0)
+		if m.err == nil && (k%2 != 0 || k > 2*maxHop) {
+			m.fail("%s: a kernel of %d is not twice a stride", name, k)
 		}
-		c.Strides = append(c.Strides, s[0]/2)
-		c.Channels = append(c.Channels, s[1])
+		list = append(list, k/2)
 	}
-	if len(c.Strides) == 0 {
-		m.fail("%s.conv_t.weight: missing", blockName(1))
-	}
+	return list
+}
+
+func (m *metadata) hasBlock(i int) bool {
+	return slices.ContainsFunc(m.f.Tensors(), func(t gguf.TensorInfo) bool {
+		return strings.HasPrefix(t.Name, blockName(i)+".res.") || strings.HasPrefix(t.Name, blockName(i)+".conv_t.")
+	})
 }
 
 // blockName of the DAC chain's entry i: 0 is a convolution, the blocks follow, then an activation and a convolution.

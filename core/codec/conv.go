@@ -72,7 +72,7 @@ func relayConv(dst, src []float32, k, in int) {
 
 // Forward maps x [C in, T] to [C out, T].
 func (c *Conv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
-	return taps(c.extend(x, m), c.taps, c.dilation).MatMul(c.weight).Add(c.bias)
+	return product(c.weight, taps(c.extend(x, m), c.taps, c.dilation)).Add(c.bias)
 }
 
 // taps of all outputs, side by side: x [C, L] -> [C·K, L - (K-1)·d].
@@ -82,6 +82,18 @@ func taps(x ggml.Tensor, k, dilation int) ggml.Tensor {
 	}
 	w := x.Windows(k, dilation).Cont()
 	return w.Reshape(x.Dim(0)*k, w.Dim(2))
+}
+
+// fewestRows that a matrix is multiplied with. The kernels for a single row sum in another order than those for
+// several; as a pair of the same rows a single one has the sums, to the last bit, that it has in a wide graph.
+const fewestRows = 2
+
+// product is w·x, w [C in, C out], x [C in, T] -> [C out, T].
+func product(w, x ggml.Tensor) ggml.Tensor {
+	if t := x.Dim(1); t < fewestRows {
+		return x.Repeat(x.Dim(0), fewestRows).MatMul(w).Slice(1, 0, t)
+	}
+	return x.MatMul(w)
 }
 
 // TransConv is a causal transposed convolution of stride s with s or 2s taps, cut to the length s·T. Output s·t + r
@@ -124,7 +136,7 @@ func (c *TransConv) relay(dst, src []float32, out, in int) {
 // Forward maps x [C in, T] to [C out, s·T].
 func (c *TransConv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
 	t := x.Dim(1)
-	y := taps(c.extend(x, m), c.taps, 1).MatMul(c.weight).Add(c.bias) // [s·C out, T]
+	y := product(c.weight, taps(c.extend(x, m), c.taps, 1)).Add(c.bias) // [s·C out, T]
 	return y.Reshape(y.Dim(0)/c.stride, c.stride*t)
 }
 

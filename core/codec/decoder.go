@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
@@ -14,22 +15,24 @@ type Decoder struct {
 	be      *ggml.Backend
 	weights *nn.Weights
 
-	first, rest Quantizer
-	front       front
-	upsample    []Upsample
-	convPre     Conv
-	blocks      []Block
-	actPost     Snake
-	convPost    Conv
+	front    front
+	upsample []Upsample
+	convPre  Conv
+	blocks   []Block
+	actPost  Snake
+	convPost Conv
+	lookback int // frames whose rows reach the ones that follow through the convolutions after the front
 }
 
-// front is what comes before the sample rate rises.
+// front is what works at the rate of the frames.
 type front struct {
+	First       Quantizer   `gguf:"vq_first"`
+	Rest        Quantizer   `gguf:"vq_rest"`
 	Conv        Conv        `gguf:"pre_conv" shape:"3,rvq,latent"`
 	Transformer Transformer `gguf:"pre_tfm"`
 }
 
-// LoadDecoder brings the decoder's weights onto a backend. The file must stay open until Close. Errors name the tensor.
+// LoadDecoder brings the decoder's weights onto a backend. The file must stay open until Free. Errors name the tensor.
 func LoadDecoder(be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
 	d := &Decoder{cfg: cfg, be: be}
 	l := nn.NewLoader(be, f)
@@ -52,16 +55,11 @@ func (d *Decoder) load(l *nn.Loader) error {
 		"book": c.CodebookDim, "entries": c.CodebookSize, "rvq": c.RVQDim, "latent": c.Latent, "4latent": 4 * c.Latent,
 		"embd": c.Width, "ffn": c.FFN,
 	})
-	d.first.Codebooks = make([]ggml.Tensor, c.Semantic)
-	d.rest.Codebooks = make([]ggml.Tensor, c.Codebooks-c.Semantic)
+	d.front.First.Codebooks = make([]ggml.Tensor, c.Semantic)
+	d.front.Rest.Codebooks = make([]ggml.Tensor, c.Codebooks-c.Semantic)
 	d.front.Transformer.Layers = make([]Layer, c.Layers)
-	for _, part := range []struct {
-		dst  any
-		name string
-	}{{&d.first, "tok_dec.vq_first"}, {&d.rest, "tok_dec.vq_rest"}, {&d.front, "tok_dec"}} {
-		if err := l.Load(part.dst, part.name, dims); err != nil {
-			return err
-		}
+	if err := l.Load(&d.front, "tok_dec", dims); err != nil {
+		return err
 	}
 	d.upsample = make([]Upsample, len(c.Upsampling))
 	for i := range d.upsample {
@@ -88,17 +86,20 @@ func (d *Decoder) loadDAC(l *nn.Loader, c *DecoderConfig) error {
 	if err := d.actPost.LoadFrom(l, blockName(n+1)+".snake", []int{c.Channels[n]}); err != nil {
 		return err
 	}
-	return d.convPost.LoadFrom(l, blockName(n+2)+".conv", []int{7, c.Channels[n], 1})
+	err := d.convPost.LoadFrom(l, blockName(n+2)+".conv", []int{7, c.Channels[n], 1})
+	d.lookback = lookback(d.convs()[1:])
+	return err
 }
 
-// Close releases the weights, after all streams.
-func (d *Decoder) Close() { d.weights.Free() }
+// Free releases the weights, after all streams were closed.
+func (d *Decoder) Free() {
+	if d != nil {
+		d.weights.Free()
+	}
+}
 
 // Config is the decoder's geometry.
 func (d *Decoder) Config() Config { return d.cfg }
-
-// SampleRate of the audio, Hz.
-func (d *Decoder) SampleRate() int { return d.cfg.SampleRate }
 
 // Hop is the number of samples a frame becomes.
 func (d *Decoder) Hop() int { return d.cfg.Hop }
@@ -109,34 +110,12 @@ func (d *Decoder) Codebooks() int { return d.cfg.Decoder.Codebooks }
 // CodebookSize is the number of entries of a codebook: codes are below it.
 func (d *Decoder) CodebookSize() int { return d.cfg.Decoder.CodebookSize }
 
-// WeightBytes are the sizes of the weights used in place and of the copies.
-func (d *Decoder) WeightBytes() (inPlace, copied uint64) { return d.weights.Bytes() }
-
-// convs lists what convolutions remember.
-func (d *Decoder) convs() []*past {
-	list := []*past{&d.front.Conv.past}
-	for i := range d.upsample {
-		list = append(list, &d.upsample[i].Conv.past, &d.upsample[i].DW.past)
-	}
-	list = append(list, &d.convPre.past)
-	for i := range d.blocks {
-		list = append(list, &d.blocks[i].Conv.past)
-		for j := range d.blocks[i].Res {
-			list = append(list, &d.blocks[i].Res[j].Conv1.past)
-		}
-	}
-	return append(list, &d.convPost.past)
-}
+// Bytes are the sizes of the weights used in place and of the copies.
+func (d *Decoder) Bytes() (inPlace, copied uint64) { return d.weights.Bytes() }
 
 // forward maps codes I32 [T, codebooks] to samples [1, hop·T], not yet limited.
 func (d *Decoder) forward(codes ggml.Tensor, m *memory, span *nn.Span) ggml.Tensor {
-	firstSum, first := d.first.Forward(codes, 0)
-	restSum, rest := d.rest.Forward(codes, d.cfg.Decoder.Semantic)
-	firstSum.Tap("rvq_first_embsum")
-	restSum.Tap("rvq_rest_embsum")
-	x := first.Tap("rvq_first").Add(rest.Tap("rvq_rest")).Tap("rvq_sum") // [RVQ, T]
-	x = d.front.Conv.Forward(x, m).Tap("pre_conv")                       // [latent, T]
-	x = d.front.Transformer.Forward(x, span, &d.cfg.Decoder)
+	x := d.front.Forward(codes, m, span, &d.cfg.Decoder)
 	for i := range d.upsample {
 		x = d.upsample[i].Forward(x, m, i) // [latent, ratio·T]
 	}
@@ -146,4 +125,55 @@ func (d *Decoder) forward(codes ggml.Tensor, m *memory, span *nn.Span) ggml.Tens
 	}
 	x = d.actPost.Forward(x).Tap("dac_snake_post")
 	return d.convPost.Forward(x, m).Tap("dac_conv_post") // [1, T]
+}
+
+// Forward maps codes I32 [T, codebooks] to [latent, T].
+func (f *front) Forward(codes ggml.Tensor, m *memory, span *nn.Span, c *DecoderConfig) ggml.Tensor {
+	firstSum, first := f.First.Forward(codes, 0)
+	restSum, rest := f.Rest.Forward(codes, c.Semantic)
+	firstSum.Tap("rvq_first_embsum")
+	restSum.Tap("rvq_rest_embsum")
+	x := first.Tap("rvq_first").Add(rest.Tap("rvq_rest")).Tap("rvq_sum") // [RVQ, T]
+	x = f.Conv.Forward(x, m).Tap("pre_conv")                             // [latent, T]
+	return f.Transformer.Forward(x, span, c)
+}
+
+// convs lists what the convolutions remember, in the order of the computation, each with the rows that a frame has
+// there.
+func (d *Decoder) convs() (list []rated) {
+	add := func(p *past, rate int) { list = append(list, rated{p, rate}) }
+	rate := 1
+	add(&d.front.Conv.past, rate)
+	for i := range d.upsample {
+		u := &d.upsample[i]
+		add(&u.Conv.past, rate)
+		rate *= u.Conv.stride
+		add(&u.DW.past, rate)
+	}
+	add(&d.convPre.past, rate)
+	for i := range d.blocks {
+		b := &d.blocks[i]
+		add(&b.Conv.past, rate)
+		rate *= b.Conv.stride
+		for j := range b.Res {
+			add(&b.Res[j].Conv1.past, rate)
+		}
+	}
+	add(&d.convPost.past, rate)
+	return list
+}
+
+// rated is what a convolution remembers, at some number of rows a frame.
+type rated struct {
+	*past
+	rate int
+}
+
+// lookback is the number of frames after which the convolutions remember nothing of what came before these.
+func lookback(convs []rated) int {
+	frames := 0.0
+	for _, c := range convs {
+		frames += float64(c.rows) / float64(c.rate)
+	}
+	return int(math.Ceil(frames))
 }

@@ -1,8 +1,9 @@
 package codec
 
 import (
-	"path"
+	"maps"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -15,17 +16,17 @@ import (
 // tiny is the decoder of the tiny speech tokenizer.
 func tiny(t testing.TB, threads int, typ string) *Decoder {
 	t.Helper()
-	d, err := open(t, golden.GGUF(t, "tiny-tokenizer-12hz", typ), threads)
+	d, err := load(t, golden.GGUF(t, "tiny-tokenizer-12hz", typ), threads)
 	require.NoError(t, err)
 	return d
 }
 
-// open loads the decoder of a file until the test ends.
-func open(t testing.TB, file string, threads int) (*Decoder, error) {
+// load opens the decoder of a file until the test ends.
+func load(t testing.TB, file string, threads int) (*Decoder, error) {
 	t.Helper()
 	f, err := gguf.Open(file)
 	require.NoError(t, err)
-	be := testenv.CPU(t, threads) // is closed after what is registered below
+	be := testenv.CPU(t, threads)
 	t.Cleanup(func() { f.Close() })
 	cfg, err := ReadConfig(f)
 	if err != nil {
@@ -33,12 +34,12 @@ func open(t testing.TB, file string, threads int) (*Decoder, error) {
 	}
 	d, err := LoadDecoder(be, f, cfg)
 	if err == nil {
-		t.Cleanup(d.Close)
+		t.Cleanup(d.Free)
 	}
 	return d, err
 }
 
-func stream(t testing.TB, d *Decoder, width int) *Stream {
+func newStream(t testing.TB, d *Decoder, width int) *Stream {
 	t.Helper()
 	s, err := d.NewStream(width)
 	require.NoError(t, err)
@@ -64,14 +65,16 @@ func frames(a *golden.Arrays) [][]int32 {
 	return slices.Collect(slices.Chunk(codes, shape[1]))
 }
 
+func values(data []float32, _ []int) []float32 { return data }
+
 func TestStages(t *testing.T) {
 	want := golden.Load(t, "codec_dec_stages_T4")
-	d := tiny(t, 1, "F32")
-	s, err := d.NewTappedStream(0)
+	s, err := tiny(t, 1, "F32").NewTappedStream(0)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	wav := decode(t, s, frames(want), 3)
-	golden.Check(t, "wav", wav, must(want.F32("wav")))
+	wav := decode(t, s, frames(want), 3) // two passes and one: taps are strung together
+	golden.Check(t, "wav", wav, values(want.F32("wav")))
+
 	taps := map[string]Tap{}
 	for _, tap := range s.Taps() {
 		taps[tap.Name] = tap
@@ -84,10 +87,59 @@ func TestStages(t *testing.T) {
 		assert.Equal(t, shape, taps[name].Shape, name)
 		golden.Check(t, name, taps[name].Data, data)
 	}
-	for name := range taps {
-		_, err := path.Match("*", name)
-		require.NoError(t, err)
+
+	s.Reset()
+	assert.Empty(t, s.Taps(), "a new signal")
+	decode(t, s, frames(want)[:1], 1)
+	assert.Equal(t, slices.Sorted(maps.Keys(taps)), slices.Sorted(func(yield func(string) bool) {
+		for _, tap := range s.Taps() {
+			yield(tap.Name)
+		}
+	}))
+	assert.Equal(t, []int{1, 1920}, s.Taps()[len(s.Taps())-1].Shape, "dac_conv_post")
+}
+
+func TestWavs(t *testing.T) {
+	want := golden.Load(t, "codec_dec_wavs")
+	codes := frames(want)
+	s := newStream(t, tiny(t, 1, "F32"), 0)
+	for _, n := range []int{1, 2, 7, 72, 100} {
+		s.Reset()
+		name := "wav_T" + strconv.Itoa(n)
+		golden.Check(t, name, decode(t, s, codes[:n], n), values(want.F32(name)))
 	}
 }
 
-func must(data []float32, _ []int) []float32 { return data }
+// TestLong goes past the window of attention and around the ring of keys and values.
+func TestLong(t *testing.T) {
+	want := golden.Load(t, "codec_dec_T230")
+	codes := frames(want)
+	s, err := tiny(t, 1, "F32").NewTappedStream(8)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	wav := decode(t, s, codes, 50)
+	picked, _ := want.I32("frames")
+	pick := func(data []float32, width int) (out []float32) {
+		for _, f := range picked {
+			out = append(out, data[int(f)*width:][:width]...)
+		}
+		return out
+	}
+	golden.Check(t, "wav_frames", pick(wav, s.d.Hop()), values(want.F32("wav_frames")))
+	for _, tap := range s.Taps() {
+		if want.Has(tap.Name) && tap.Shape[0] == len(codes) {
+			golden.Check(t, tap.Name, pick(tap.Data, tap.Shape[1]), values(want.F32(tap.Name)))
+		}
+	}
+}
+
+// TestQuantised: the loader takes every type that the converter writes; the samples stay close to those of F32.
+func TestQuantised(t *testing.T) {
+	want := golden.Load(t, "codec_dec_wavs")
+	for typ, snr := range map[string]float64{"F16": 45, "BF16": 30, "Q8_0": 20} {
+		s := newStream(t, tiny(t, 1, typ), 0)
+		got := golden.SNR(decode(t, s, frames(want)[:7], 7), values(want.F32("wav_T7")))
+		assert.Greater(t, got, snr, typ)
+		t.Logf("%s: %.1f dB", typ, got)
+	}
+}

@@ -24,11 +24,11 @@ func (p *past) extend(x ggml.Tensor, m *memory) ggml.Tensor {
 }
 
 // newMemory makes zeroed rows for the convolutions, in an arena of its own.
-func newMemory(be *ggml.Backend, convs []*past) (*ggml.Arena, map[*past]ggml.Tensor, error) {
+func newMemory(be *ggml.Backend, convs []rated) (*ggml.Arena, map[*past]ggml.Tensor, error) {
 	arena, rows := be.NewArena(len(convs)), map[*past]ggml.Tensor{}
 	for _, p := range convs {
 		if p.rows > 0 {
-			rows[p] = arena.New(ggml.F32, p.channels, p.rows)
+			rows[p.past] = arena.New(ggml.F32, p.channels, p.rows)
 		}
 	}
 	if err := arena.Alloc(); err != nil {

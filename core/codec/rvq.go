@@ -22,7 +22,7 @@ func (q *Quantizer) Forward(codes ggml.Tensor, first int) (sum, out ggml.Tensor)
 		}
 		sum = sum.Add(entry)
 	}
-	return sum, sum.MatMul(q.Out.weight)
+	return sum, product(q.Out.weight, sum)
 }
 
 // Projection is a convolution with one tap and no bias.

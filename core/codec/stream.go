@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
@@ -18,27 +19,35 @@ const defaultWidth = 4
 // ErrCodes: a frame has the wrong number of codes or one that is out of range.
 var ErrCodes = errors.New("invalid codes")
 
-// ErrSamples: the computation gave samples that are not numbers.
-var ErrSamples = errors.New("samples are not finite")
-
 // Stream decodes one signal, in pieces of any size. Close it when it is no longer needed. It is not safe for
 // concurrent use, and neither are two streams on the same backend.
 type Stream struct {
-	d      *Decoder
-	convs  *ggml.Arena
-	rows   map[*past]ggml.Tensor
-	cache  *nn.Cache
-	passes []*pass // for 1, 2, 4 … frames, made when first needed
-	pos    int     // frames decoded since Reset
-	taps   *recorder
+	d     *Decoder
+	convs *ggml.Arena
+	rows  map[*past]ggml.Tensor
+	cache *nn.Cache
+	full  lane
+	front lane
+	pos   int // frames decoded since Reset
+	taps  *recorder
 }
 
-// pass is a graph that decodes width frames.
+// lane has graphs for 1, 2, 4 … frames, made when first needed: few graphs serve any number.
+type lane struct {
+	passes  []*pass
+	samples bool // whether they go to the end, or end before the rate rises
+}
+
+func newLane(maxWidth int, samples bool) lane {
+	return lane{make([]*pass, bits.Len(uint(maxWidth))), samples}
+}
+
+// pass is a graph for width frames.
 type pass struct {
 	width   int
 	graph   *ggml.Graph
 	codes   ggml.Tensor // I32 [T, codebooks]
-	samples ggml.Tensor // [1, hop·T]
+	samples ggml.Tensor // [1, hop·T], in a full pass
 	span    *nn.Span
 	ids     []int32
 }
@@ -49,7 +58,7 @@ func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
 	if maxWidth <= 0 {
 		maxWidth = defaultWidth
 	}
-	s := &Stream{d: d, passes: make([]*pass, bits.Len(uint(min(maxWidth, maxGraphWidth))))}
+	s := &Stream{d: d, full: newLane(min(maxWidth, maxGraphWidth), true), front: newLane(maxGraphWidth, false)}
 	var err error
 	if s.convs, s.rows, err = newMemory(d.be, d.convs()); err != nil {
 		return nil, fmt.Errorf("codec: %w", err)
@@ -68,12 +77,10 @@ func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
 
 // Close releases the stream.
 func (s *Stream) Close() {
-	for _, p := range s.passes {
-		if p != nil {
-			p.graph.Free()
-		}
+	for _, p := range s.built() {
+		p.graph.Free()
 	}
-	s.passes = nil
+	s.full.passes, s.front.passes = nil, nil
 	s.cache.Free()
 	s.convs.Free()
 }
@@ -94,12 +101,15 @@ func (s *Stream) Frames() int { return s.pos }
 // Bytes of the stream's state and of the intermediate results of its graphs.
 func (s *Stream) Bytes() uint64 {
 	n := s.convs.Bytes() + s.cache.Bytes()
-	for _, p := range s.passes {
-		if p != nil {
-			n += p.graph.Bytes()
-		}
+	for _, p := range s.built() {
+		n += p.graph.Bytes()
 	}
 	return n
+}
+
+// built are the graphs made so far.
+func (s *Stream) built() []*pass {
+	return slices.DeleteFunc(slices.Concat(s.full.passes, s.front.passes), func(p *pass) bool { return p == nil })
 }
 
 // Decode decodes the next frames, codes [frames][Codebooks], into pcm, frames·Hop samples within [-1, 1]. The codes
@@ -108,18 +118,33 @@ func (s *Stream) Decode(codes [][]int32, pcm []float32) error {
 	if hop := s.d.cfg.Hop; len(pcm) != len(codes)*hop {
 		return fmt.Errorf("codec: room for %d samples, %d frames have %d", len(pcm), len(codes), len(codes)*hop)
 	}
-	return s.decode(codes, pcm)
-}
-
-// Prime decodes frames for what they do to the ones that follow; their samples are not wanted.
-func (s *Stream) Prime(codes [][]int32) error { return s.decode(codes, nil) }
-
-func (s *Stream) decode(codes [][]int32, pcm []float32) error {
 	if err := s.d.CheckCodes(codes); err != nil {
 		return err
 	}
+	return s.advance(&s.full, codes, pcm)
+}
+
+// Prime takes the next frames for what they do to the ones that follow. It comes much cheaper than Decode, in one call:
+// what is left of a frame beyond the transformer's cache is gone after a few more, so only the last ones of the call
+// are carried through to the end. As with Decode, codes are checked first.
+func (s *Stream) Prime(codes [][]int32) error {
+	if err := s.d.CheckCodes(codes); err != nil {
+		return err
+	}
+	early := max(len(codes)-s.d.lookback, 0)
+	if s.taps != nil {
+		early = 0 // all stages are wanted
+	}
+	if err := s.advance(&s.front, codes[:early], nil); err != nil {
+		return err
+	}
+	return s.advance(&s.full, codes[early:], nil)
+}
+
+// advance runs the frames through a lane's graphs and reads the samples if there is room for them.
+func (s *Stream) advance(l *lane, codes [][]int32, pcm []float32) error {
 	for len(codes) > 0 {
-		p, err := s.pass(len(codes))
+		p, err := s.pass(l, len(codes))
 		if err != nil {
 			return fmt.Errorf("codec: %w", err)
 		}
@@ -156,28 +181,33 @@ func (d *Decoder) CheckCodes(codes [][]int32) error {
 	return nil
 }
 
-// pass is the widest graph for at most n frames. Widths are powers of two, so that few graphs serve any number.
-func (s *Stream) pass(n int) (*pass, error) {
-	i := min(bits.Len(uint(n)), len(s.passes)) - 1
-	if s.passes[i] == nil {
-		p, err := s.build(1 << i)
+// pass is a lane's widest graph for at most n frames.
+func (s *Stream) pass(l *lane, n int) (*pass, error) {
+	i := min(bits.Len(uint(n)), len(l.passes)) - 1
+	if l.passes[i] == nil {
+		p, err := s.build(1<<i, l.samples)
 		if err != nil {
 			return nil, err
 		}
-		s.passes[i] = p
+		l.passes[i] = p
 	}
-	return s.passes[i], nil
+	return l.passes[i], nil
 }
 
-func (s *Stream) build(width int) (*pass, error) {
+func (s *Stream) build(width int, samples bool) (*pass, error) {
 	d, c := s.d, &s.d.cfg.Decoder
 	p := &pass{width: width, ids: make([]int32, width*c.Codebooks)}
 	nodes := 512 + 4*c.Codebooks + 64*c.Layers + 96*len(c.Upsampling) + 192*len(c.Strides)
 	var err error
 	p.graph, err = ggml.Build(d.be, nodes, s.taps != nil, func(b *ggml.Builder) {
 		p.codes = b.Input("codes", ggml.I32, width, c.Codebooks)
-		p.span = s.cache.Span(b, width, s.cache.Slots())
-		p.samples = b.Output("samples", d.forward(p.codes, &memory{b: b, rows: s.rows}, p.span))
+		p.span = d.front.Transformer.span(b, s.cache, width)
+		m := &memory{b: b, rows: s.rows}
+		if samples {
+			p.samples = b.Output("samples", d.forward(p.codes, m, p.span))
+		} else {
+			b.Expand(d.front.Forward(p.codes, m, p.span, c))
+		}
 	})
 	return p, err
 }
@@ -195,7 +225,7 @@ func (s *Stream) run(p *pass, codes [][]int32) error {
 		return err
 	}
 	if s.taps != nil {
-		s.taps.record(p.graph.Taps())
+		s.taps.record(p.graph.Taps(), p.width)
 	}
 	return nil
 }
@@ -205,7 +235,7 @@ func (s *Stream) samples(p *pass, pcm []float32) error {
 	p.samples.GetF32(pcm)
 	for i, v := range pcm {
 		if v-v != 0 { // infinite or not a number
-			return fmt.Errorf("codec: %w: frame %d", ErrSamples, s.pos+i/s.d.cfg.Hop)
+			return fmt.Errorf("codec: samples of frame %d are not finite", s.pos+i/s.d.cfg.Hop)
 		}
 		pcm[i] = min(max(v, -1), 1)
 	}

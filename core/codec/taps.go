@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/libqwen/libqwen/ggml"
@@ -36,6 +37,12 @@ func (s *Stream) Taps() []Tap {
 	return out
 }
 
+// transformerTaps is how the names of the transformer's stages start.
+const transformerTaps = "pre_tf_"
+
+// inAttention matches the names that nn.Attention gives.
+var inAttention = regexp.MustCompile(`^L\d+_`)
+
 // recorder strings the results of the passes together: rows of channels, [T, C] row-major.
 type recorder struct {
 	taps []Tap
@@ -44,25 +51,32 @@ type recorder struct {
 
 func (r *recorder) reset() { r.taps, r.at = nil, map[string]int{} }
 
-func (r *recorder) record(taps []ggml.Tap) {
+func (r *recorder) record(taps []ggml.Tap, width int) {
 	for _, t := range taps {
+		if inAttention.MatchString(t.Name) {
+			t.Name = transformerTaps + t.Name
+		}
+		n := t.Dim(1)
+		if strings.HasPrefix(t.Name, transformerTaps) {
+			n = width // there may be more: see fewestRows
+		}
 		i, known := r.at[t.Name]
 		if !known {
 			i = len(r.taps)
 			r.at[t.Name] = i
 			r.taps = append(r.taps, Tap{Name: t.Name, Shape: []int{0, t.Dim(0)}})
 		}
-		tap, rows := &r.taps[i], make([]float32, t.Elements())
+		tap, rows := &r.taps[i], make([]float32, t.Dim(0)*n)
 		t.GetF32(rows)
 		tap.Data = append(tap.Data, rows...)
-		tap.Shape[0] += t.Dim(1)
+		tap.Shape[0] += n
 	}
 }
 
 // reference is the tap in the layout of the reference.
 func (t Tap) reference() Tap {
 	rows, channels := t.Shape[0], t.Shape[1]
-	if strings.HasPrefix(t.Name, "pre_tf_") {
+	if strings.HasPrefix(t.Name, transformerTaps) {
 		return t
 	}
 	out := Tap{Name: t.Name, Shape: []int{channels, rows}, Data: make([]float32, len(t.Data))}

@@ -23,14 +23,24 @@ type Layer struct {
 	FFNScale  ggml.Tensor  `gguf:"ffn_scale" shape:"embd" as:"f32"`
 }
 
+// span extends the cache by T positions, or by fewestRows of which only the first T count: what is stored for the
+// others is out of their sight, and overwritten when their turn comes.
+func (t *Transformer) span(b *ggml.Builder, cache *nn.Cache, n int) *nn.Span {
+	return cache.Span(b, max(n, fewestRows), cache.Slots())
+}
+
 // Forward maps x [latent, T] to [latent, T].
 func (t *Transformer) Forward(x ggml.Tensor, span *nn.Span, c *DecoderConfig) ggml.Tensor {
+	n := x.Dim(1)
+	if n < fewestRows {
+		x = x.Repeat(x.Dim(0), fewestRows)
+	}
 	x = t.In.Forward(x).Tap("pre_tf_input_proj")
 	for i := range t.Layers {
 		x = t.Layers[i].Forward(x, span, i, c).TapF("pre_tf_layer%d", i)
 	}
 	x = t.Norm.Forward(x, c.Eps).Tap("pre_tf_norm")
-	return t.Out.Forward(x).Tap("pre_tf_output_proj")
+	return t.Out.Forward(x).Tap("pre_tf_output_proj").Slice(1, 0, n)
 }
 
 // Forward maps x [embd, T] to [embd, T].
