@@ -60,7 +60,6 @@ func Build(be *Backend, maxNodes int, taps bool, f func(*Builder)) (*Graph, erro
 
 func (g *Graph) finish(b *Builder) error {
 	g.graph, g.taps, g.nodes = b.graph, b.taps, int(fn.ggml_graph_n_nodes(b.graph))
-	g.call = []uintptr{uintptr(unsafe.Pointer(g.be.be)), uintptr(unsafe.Pointer(g.graph))}
 	if err := b.inputs.Alloc(); err != nil {
 		return err
 	}
