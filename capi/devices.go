@@ -4,8 +4,6 @@ package main
 import "C"
 
 import (
-	"strings"
-	"sync"
 	"unicode/utf8"
 	"unsafe"
 
@@ -45,14 +43,14 @@ func newDevice(d core.DeviceInfo) C.struct_qt_device {
 }
 
 func deviceType(name string) C.int {
-	switch strings.ToLower(name) {
+	switch name {
 	case "cpu":
 		return C.QT_DEVICE_CPU
 	case "gpu":
 		return C.QT_DEVICE_GPU
-	case "igpu":
+	case "integrated gpu":
 		return C.QT_DEVICE_IGPU
-	case "accel":
+	case "accelerator":
 		return C.QT_DEVICE_ACCEL
 	default:
 		return C.QT_DEVICE_OTHER
@@ -69,25 +67,4 @@ func setChars(to []C.char, s string) {
 	for i := range n {
 		to[i] = C.char(s[i])
 	}
-}
-
-// strings whose pointers stay valid as long as the process
-type interned struct {
-	mu   sync.Mutex
-	text map[string]*C.char
-}
-
-// get returns the one C copy of s.
-func (in *interned) get(s string) *C.char {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	p := in.text[s]
-	if p == nil {
-		if in.text == nil {
-			in.text = make(map[string]*C.char)
-		}
-		p = C.CString(printable(s))
-		in.text[s] = p
-	}
-	return p
 }

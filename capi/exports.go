@@ -20,17 +20,17 @@ func main() {} // never called in a shared library
 
 // The state of the process that a C library cannot do without.
 var (
-	contexts  table    // what struct qt_context * stands for
-	constants interned // strings handed out for ever
+	contexts  table           // what struct qt_context * stands for
+	constants constantStrings // strings handed out for ever
 )
 
 // ---- Version ----
 
 //export qt_version
 func qt_version() (s C.qwen_string) {
-	guard("qt_version", func() error {
-		s = constants.get(versionString())
-		return nil
+	guard("qt_version", func() (err error) {
+		s, err = constants.get("version", versionString)
+		return err
 	})
 	return s
 }
@@ -223,11 +223,8 @@ func qt_devices(ggmlDir C.qwen_string, devices *C.struct_qt_device, capacity C.i
 
 //export qt_system_info
 func qt_system_info() (s C.qwen_string) {
-	guard("qt_system_info", func() error {
-		info, err := core.SystemInfo("")
-		if err == nil {
-			s = constants.get(info)
-		}
+	guard("qt_system_info", func() (err error) {
+		s, err = constants.get("system info", func() (string, error) { return core.SystemInfo("") })
 		return err
 	})
 	return s

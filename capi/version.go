@@ -8,9 +8,9 @@ import "runtime/debug"
 // command recorded about the working tree.
 var version = ""
 
-func versionString() string {
+func versionString() (string, error) {
 	if version != "" {
-		return version
+		return version, nil
 	}
 	hash, date := "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -23,5 +23,5 @@ func versionString() string {
 			}
 		}
 	}
-	return hash + " (" + date + ")"
+	return hash + " (" + date + ")", nil
 }

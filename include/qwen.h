@@ -405,7 +405,8 @@ struct qt_device {
 QT_API int qt_devices(const char *ggml_dir, struct qt_device *devices, int capacity, size_t size);
 
 /* Several lines for a bug report: ggml's version, its backends, the CPU variant and features in use. Looks
- * for ggml as qt_init does. NULL if it cannot be loaded. Valid as long as the process. Since 0.1.0. */
+ * for ggml as qt_init does. NULL if it cannot be loaded. Made by the first call that succeeds, and valid as long
+ * as the process. Since 0.1.0. */
 QT_API const char *qt_system_info(void);
 
 #ifdef __cplusplus
