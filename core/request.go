@@ -19,8 +19,8 @@ type Request struct {
 
 	Layout Layout // how the text enters the prompt
 
-	Seed      int64         // < 0 draws one at random; Result.Seed reports it
-	MaxFrames int           // most audio frames to generate, 12.5 a second
+	Seed      int64    // < 0 draws one at random; Result.Seed reports it
+	MaxFrames int      // most audio frames to generate, 12.5 a second
 	Talker    Sampling // codebook 0
 	Predictor Sampling // codebooks 1.. ; its RepetitionPenalty is not used
 
