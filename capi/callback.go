@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -19,6 +18,18 @@ import (
 // userData reads a void * field as a number, as which it stays on the Go side (see bridge.h).
 func userData(field *unsafe.Pointer) C.uintptr_t { return *(*C.uintptr_t)(unsafe.Pointer(field)) }
 
+// stopError is a wish to stop. It counts as context.Canceled, as errors of contexts should.
+type stopError string
+
+const (
+	errCancelled = stopError("cancelled: the cancel callback returned true")
+	errStopped   = stopError("cancelled: on_chunk returned false")
+	errFreed     = stopError("cancelled: qt_free was called")
+)
+
+func (e stopError) Error() string        { return string(e) }
+func (e stopError) Is(target error) bool { return target == context.Canceled }
+
 // polled is the context.Context of one call. It has no channel: Err asks the C callback, and once that
 // has answered true, or qt_free was called, it stays cancelled.
 type polled struct {
@@ -26,7 +37,7 @@ type polled struct {
 	owner   thread // the only thread on which the callback may be called
 	cancel  C.qt_cancel_cb
 	user    C.uintptr_t
-	stopped atomic.Bool
+	stopped atomic.Value // the stopError, once there is one
 }
 
 func (*polled) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -34,18 +45,19 @@ func (*polled) Done() <-chan struct{}       { return nil }
 func (*polled) Value(any) any               { return nil }
 
 func (p *polled) Err() error {
-	switch {
-	case p.stopped.Load():
-	case p.handle.closing.Load():
-	case p.cancel != nil && bool(C.qwen_call_cancel(p.cancel, p.user, C.uintptr_t(p.owner))):
-	default:
-		return nil
+	if err, ok := p.stopped.Load().(stopError); ok {
+		return err
 	}
-	p.stopped.Store(true)
-	return context.Canceled
+	switch {
+	case p.handle.closing.Load():
+		p.stopped.Store(errFreed)
+		return errFreed
+	case p.cancel != nil && bool(C.qwen_call_cancel(p.cancel, p.user, C.uintptr_t(p.owner))):
+		p.stopped.Store(errCancelled)
+		return errCancelled
+	}
+	return nil
 }
-
-var errStopped = errors.New("on_chunk returned false")
 
 // chunkEmitter passes audio on to on_chunk. The callback sees Go memory, for as long as it runs.
 func chunkEmitter(cb C.qt_audio_chunk_cb, user C.uintptr_t) func([]float32) error {

@@ -123,7 +123,10 @@ func qt_synthesize(ctx *C.struct_qt_context, params C.qwen_tts_params, out *C.st
 }
 
 //export qt_synthesize_ex
-func qt_synthesize_ex(ctx *C.struct_qt_context, params C.qwen_tts_params, request C.qwen_request, out *C.struct_qt_audio, result *C.struct_qt_result) C.enum_qt_status {
+func qt_synthesize_ex(
+	ctx *C.struct_qt_context, params C.qwen_tts_params, request C.qwen_request,
+	out *C.struct_qt_audio, result *C.struct_qt_result,
+) C.enum_qt_status {
 	return guard("qt_synthesize_ex", func() error {
 		return synthesize(ctx, params, request, out, result)
 	})
@@ -148,7 +151,9 @@ func qt_result_free(result *C.struct_qt_result) {
 // ---- Reference voices ----
 
 //export qt_extract_voice_ref
-func qt_extract_voice_ref(ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref) C.enum_qt_status {
+func qt_extract_voice_ref(
+	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref,
+) C.enum_qt_status {
 	return guard("qt_extract_voice_ref", func() error {
 		return extractVoice(ctx, pcm, n, out)
 	})

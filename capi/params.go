@@ -4,6 +4,7 @@ package main
 import "C"
 
 import (
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 
@@ -66,17 +67,23 @@ func optionalPath(s *C.char) string {
 	return C.GoString(s)
 }
 
-// array copies n elements; its length is named after the field it comes from. NULL goes with 0.
-func array[T any](field string, p *T, count string, n C.int, most int) ([]T, error) {
+// checkCount checks an array's pointer against the field that counts its elements: NULL goes with 0.
+func checkCount[T any](field string, p *T, count string, n C.int, most int) error {
 	switch {
-	case p == nil && n == 0:
-		return nil, nil
-	case p == nil:
-		return nil, invalid("%s: NULL, but %s is %d", field, count, n)
-	case n < 1 || int(n) > most:
-		return nil, invalid("%s: %d, want 1 to %d with %s", count, n, most, field)
+	case p == nil && n != 0:
+		return invalid("%s: NULL, but %s is %d", field, count, n)
+	case p != nil && (n < 1 || int(n) > most):
+		return invalid("%s: %d, want 1 to %d with %s", count, n, most, field)
 	}
-	return append([]T(nil), unsafe.Slice(p, n)...), nil
+	return nil
+}
+
+// array copies an array; NULL is nil.
+func array[T any](field string, p *T, count string, n C.int, most int) ([]T, error) {
+	if err := checkCount(field, p, count, n, most); err != nil || p == nil {
+		return nil, err
+	}
+	return slices.Clone(unsafe.Slice(p, n)), nil
 }
 
 // ---- Opening ----
@@ -220,11 +227,10 @@ func setReference(r *core.Request, p C.qwen_tts_params, codebooks int) (err erro
 
 // referenceCodes transposes ref_codes [codebooks][ref_T] to [ref_T][codebooks].
 func referenceCodes(p C.qwen_tts_params, codebooks int) ([][]int32, error) {
-	frames, err := array("ref_codes", (*int32)(p.ref_codes), "ref_T", p.ref_T, maxRefFrames)
-	if frames == nil || err != nil {
+	if err := checkCount("ref_codes", p.ref_codes, "ref_T", p.ref_T, maxRefFrames); err != nil || p.ref_codes == nil {
 		return nil, err
 	}
-	n := len(frames)
+	n := int(p.ref_T)
 	rows := unsafe.Slice((*int32)(p.ref_codes), codebooks*n)
 	flat := make([]int32, codebooks*n)
 	codes := make([][]int32, n)

@@ -12,7 +12,10 @@ import (
 )
 
 // synthesize is the body of qt_synthesize and qt_synthesize_ex.
-func synthesize(ctx *C.struct_qt_context, p C.qwen_tts_params, q C.qwen_request, out *C.struct_qt_audio, result *C.struct_qt_result) error {
+func synthesize(
+	ctx *C.struct_qt_context, p C.qwen_tts_params, q C.qwen_request,
+	out *C.struct_qt_audio, result *C.struct_qt_result,
+) error {
 	if out != nil {
 		*out = C.struct_qt_audio{}
 	}

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Tests of the C interface: tests/abi/run.sh BUILD_DIR TALKER.gguf CODEC.gguf [OTHER_TALKER.gguf...]
 #
-# BUILD_DIR has libqwen.so; the GGUFs are a small model (synth.c also runs with the other talkers). Compiles and runs everything here, prints what fails
-# and a summary, and fails if a test did. Parts whose toolchain is missing (C++, Python, Rust) are skipped,
-# and said to be. Results and programs are in BUILD_DIR/abi.
+# BUILD_DIR has libqwen.so; the GGUFs are a small model (synth.c also runs with the other talkers). Compiles and
+# runs everything here, prints what fails and a summary, and fails if a test did. Parts whose toolchain is missing
+# (C++, Python, Rust) are skipped, and said to be. Results and programs are in BUILD_DIR/abi.
 set -u
 
 if [ $# -lt 3 ]; then
@@ -95,7 +95,8 @@ for other in "$@"; do
 done
 compile threads "$build" -std=c99 $warnings && program threads "$work/threads" "$talker" "$codec"
 
-test_command "library with injected faults" env CGO_ENABLED=1 "$go" build -C "$root" -buildmode=c-shared -trimpath -tags qtfault \
+test_command "library with injected faults" env CGO_ENABLED=1 \
+	"$go" build -C "$root" -buildmode=c-shared -trimpath -tags qtfault \
 	-ldflags "-extldflags '-Wl,--version-script=$root/capi/libqwen.map -Wl,-soname,libqwen.so'" \
 	-o "$work/qtfault/libqwen.so" ./capi
 compile fault "$work/qtfault" -std=c99 $warnings && program fault "$work/fault" "$talker" "$codec"
@@ -123,7 +124,8 @@ fi
 # ---- Rust ----
 
 have_libclang() {
-	for file in ${LIBCLANG_PATH:+"$LIBCLANG_PATH"} /usr/lib/llvm-*/lib/libclang*.so* /usr/lib*/libclang*.so* /usr/lib/*/libclang*.so*; do
+	for file in ${LIBCLANG_PATH:+"$LIBCLANG_PATH"} \
+		/usr/lib/llvm-*/lib/libclang*.so* /usr/lib*/libclang*.so* /usr/lib/*/libclang*.so*; do
 		[ -e "$file" ] && return 0
 	done
 	return 1

@@ -254,6 +254,7 @@ static void cancelled(void) {
         c.stop_at = at;
         memset(&out, 0x5A, sizeof out);
         CHECK(qt_synthesize_ex(ctx, &p, NULL, &out, &r) == QT_STATUS_CANCELLED);
+        CHECK_ERROR("cancel callback");
         CHECK(c.polls == at); /* a callback that said stop isn't asked again */
         CHECK(out.samples == NULL && out.n_samples == 0 && out.sample_rate == 0);
         CHECK(r.finish == QT_FINISH_CANCELLED && r.n_samples == 0);
@@ -274,6 +275,7 @@ static void chunk_stops(void) {
     p.on_chunk = collect;
     p.on_chunk_user_data = &s;
     CHECK(qt_synthesize_ex(ctx, &p, NULL, NULL, &r) == QT_STATUS_CANCELLED);
+    CHECK_ERROR("on_chunk");
     CHECK(s.calls == 1);
     CHECK(r.finish == QT_FINISH_CANCELLED);
     qt_result_free(&r);
@@ -364,6 +366,7 @@ static void callback_frees_the_context(void) {
     p.cancel = free_it;
     p.cancel_user_data = c;
     CHECK(qt_synthesize(c, &p, &out) == QT_STATUS_CANCELLED);
+    CHECK_ERROR("qt_free");
     CHECK(qt_synthesize(c, &request, &out) == QT_STATUS_INVALID_PARAMS);
     CHECK_ERROR("not a context");
 }
