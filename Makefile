@@ -49,6 +49,7 @@ commands: ## build build/bin/qwen-tts and build/bin/qwen-convert
 
 ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only check those)
 	@python3 scripts/fetch-ggml.py .ggml
+	@QWEN_GGML_DIR="$${QWEN_GGML_DIR:-$(CURDIR)/.ggml}" $(GO) run ./cmd/qwen-tts --list-devices
 
 demo: commands ggml tiny ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
 	@bash scripts/demo.sh

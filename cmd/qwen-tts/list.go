@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/libqwen/libqwen/core"
 )
@@ -39,7 +40,7 @@ func (a *app) listDevices() error {
 			return ioError{err}
 		}
 	}
-	if _, err := fmt.Fprintln(a.stdout, info); err != nil {
+	if _, err := fmt.Fprintln(a.stdout, strings.TrimSpace(info)); err != nil {
 		return ioError{err}
 	}
 	return nil
