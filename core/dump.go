@@ -27,7 +27,15 @@ type stage struct {
 	ids    []int32 // instead of values, for ids
 }
 
-func newDump(dir string) *dump { return &dump{dir: dir, stages: map[string]*stage{}, probed: -1} }
+// newDump makes the directory.
+func newDump(dir string) (*dump, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, dumpError(err)
+	}
+	return &dump{dir: dir, stages: map[string]*stage{}, probed: -1}, nil
+}
+
+func dumpError(err error) error { return fail(ErrInvalid, "dump_dir: %w", err) }
 
 func (d *dump) stage(name string, inner ...int) *stage {
 	s := d.stages[name]
@@ -111,17 +119,14 @@ func (d *dump) audio(pcm []float32) {
 // single are the stages of one row, which have no dimension for it.
 var single = []string{"prefill_logits_last", "tts_pad_embed"}
 
-// write makes the directory and the files.
+// write makes the files.
 func (d *dump) write(u *utterance) error {
 	for i, ids := range u.prompt.IDs {
 		d.stage("prompt" + strconv.Itoa(i) + "_ids").ids = ids
 	}
-	if err := os.MkdirAll(d.dir, 0o777); err != nil {
-		return as(ErrInvalid, err)
-	}
 	for name, s := range d.stages {
 		if err := s.write(filepath.Join(d.dir, name+".npy"), slices.Contains(single, name)); err != nil {
-			return as(ErrInvalid, err)
+			return dumpError(err)
 		}
 	}
 	return nil

@@ -107,7 +107,10 @@ func randomSeed() int64 {
 func (u *utterance) speak() error {
 	s := u.engine.session
 	if u.req.DumpDir != "" {
-		d := newDump(u.req.DumpDir)
+		d, err := newDump(u.req.DumpDir)
+		if err != nil {
+			return err
+		}
 		tapped, err := u.engine.newSession(d)
 		if err != nil {
 			return err

@@ -28,22 +28,28 @@ var (
 	fn    api                    // the ggml function table, filled once by Load
 	init_ func(uintptr) cContext // ggml_init
 
-	loadOnce sync.Once
-	loadErr  error
-	loaded   struct {
+	loaded struct {
+		sync.Mutex
+		ready             bool
 		dir, version, cpu string // cpu: file of the CPU backend, "" if it is built in
-		accelOnce         sync.Once
+		accelerators      bool
 	}
 )
 
-// Load finds and binds ggml's shared libraries; only the first call does anything, later ones repeat its result.
+// Load finds and binds ggml's shared libraries. Once it has succeeded, later calls do nothing: a process has one ggml.
 //
 // It looks in dir, or if that is empty in $QWEN_GGML_DIR; without either, beside the program or library that
 // contains this code (the same directory, its ggml and lib subdirectories, and .ggml in up to two directories
 // above), then where the system finds libraries.
 func Load(dir string) error {
-	loadOnce.Do(func() { loadErr = load(dir) })
-	return loadErr
+	loaded.Lock()
+	defer loaded.Unlock()
+	if loaded.ready {
+		return nil
+	}
+	err := load(dir)
+	loaded.ready = err == nil
+	return err
 }
 
 // Version of the loaded ggml.
@@ -296,16 +302,15 @@ func checkSameBase(file string, base uintptr) error {
 
 // LoadAccelerators loads every other backend beside ggml (CUDA, Vulkan, Metal, BLAS …). Ones that fail are left out.
 func LoadAccelerators() {
-	if loadErr != nil || loaded.version == "" {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if !loaded.ready || loaded.accelerators {
 		return
 	}
-	loaded.accelOnce.Do(func() {
-		for _, f := range backendFiles(loaded.dir, "ggml-*") {
-			stem := filepath.Base(f)
-			if strings.Contains(stem, "ggml-base") || strings.Contains(stem, "ggml-cpu") {
-				continue
-			}
+	loaded.accelerators = true
+	for _, f := range backendFiles(loaded.dir, "ggml-*") {
+		if name := filepath.Base(f); !strings.Contains(name, "ggml-base") && !strings.Contains(name, "ggml-cpu") {
 			fn.ggml_backend_load(f)
 		}
-	})
+	}
 }

@@ -50,9 +50,9 @@ func (s *Stack) nodes() int { return 96*len(s.Blocks) + 512 }
 
 // last is the last position of x [E, N] -> [E, 1].
 func last(x ggml.Tensor) ggml.Tensor {
-	n := x.Dim(1)
+	n := x.Elements() / x.Dim(0)
 	if n == 1 {
 		return x
 	}
-	return x.Slice(1, n-1, 1).Cont()
+	return x.Reshape(x.Dim(0), n).Slice(1, n-1, 1).Cont()
 }

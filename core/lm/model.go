@@ -2,6 +2,7 @@ package lm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
@@ -127,6 +128,7 @@ func report(g *ggml.Graph, prefix string, probe Probe) {
 	for _, t := range g.Taps() {
 		v := make([]float32, t.Elements())
 		t.GetF32(v)
-		probe(prefix+t.Name, t.Shape(), v)
+		shape := slices.DeleteFunc(t.Shape(), func(n int) bool { return n == 1 }) // see nn.Few
+		probe(prefix+t.Name, shape, v)
 	}
 }

@@ -60,7 +60,7 @@ func (p *CodePredictor) build(k int, hidden ggml.Tensor) (predictorStep, error) 
 			x = s.code.GetRows(p.m.predictor.CodecEmbd[k-1])
 			s.span = p.cache.FixedSpan(b, k+1, 1)
 		}
-		x = p.m.project(x.Tap("in")).Tap("mtp_out")
+		x = p.m.project(nn.Few(x.Tap("in"))).Tap("mtp_out")
 		x = p.m.predictor.Forward(x, s.span, "layer%d")
 		if p.probe == nil {
 			x = last(x)

@@ -30,7 +30,7 @@ type Attention struct {
 }
 
 // Forward attends from the new positions x [embd, N] to all that span lets them see; the result is [embd, N].
-// layer is the layer's place in the span's cache.
+// layer is the layer's place in the span's cache. x may also be [embd, 1, N], see Few.
 func (a *Attention) Forward(x ggml.Tensor, span *Span, layer int, c AttentionConfig) ggml.Tensor {
 	q := heads(a.Q.Forward(x).TapF("L%d_q_proj", layer), c.Heads) // [D, H, N]
 	k := heads(a.K.Forward(x).TapF("L%d_k_proj", layer), c.KVHeads)
@@ -41,11 +41,16 @@ func (a *Attention) Forward(x ggml.Tensor, span *Span, layer int, c AttentionCon
 	}
 	q, k = q.RoPE(span.Positions, c.RopeBase), k.RoPE(span.Positions, c.RopeBase)
 	keys, values := span.Extend(layer, k, v)
-	return a.Out.Forward(attend(q, keys, values, span.Mask, c.HeadDim).TapF("L%d_attn_heads_concat", layer))
+	y := attend(q, keys, values, span.Mask, c.HeadDim).TapF("L%d_attn_heads_concat", layer)
+	return a.Out.Forward(y.Reshape(y.Dim(0), x.Dim(1), x.Dim(2)))
 }
 
+// Few views positions [C, N] as [C, 1, N]. For a handful of positions the kernels for single vectors, which then read
+// each weight once for all of them, are several times faster than those for matrices.
+func Few(x ggml.Tensor) ggml.Tensor { return x.Reshape(x.Dim(0), 1, x.Dim(1)) }
+
 // heads splits [D·H, N] into [D, H, N].
-func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)) }
+func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)*x.Dim(2)) }
 
 // attend is softmax(k·q / √D + mask)·v, heads concatenated. q [D, H, N], k [D, T, KV], v [T, D, KV], mask [T, N] or none
 // -> [D·H, N].

@@ -132,7 +132,7 @@ func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 	k = k.Reshape(channels, s.n)
 	if s.at >= 0 {
 		k.CopyTo(kc.Slice(1, s.at, s.n))
-		v.Transpose().CopyTo(vc.Slice(0, s.at, s.n))
+		v.Reshape(channels, s.n).Transpose().CopyTo(vc.Slice(0, s.at, s.n))
 	} else {
 		kc = k.SetRows(kc, s.slots)
 		column := v.Reshape(1, channels*s.n) // each value is a row of its own
