@@ -15,26 +15,59 @@ import (
 // BenchmarkDecode measures a full-size decoder with random weights, which bench/make_fullsize.py writes to
 // .bench/qwen-tokenizer-12hz-Q8_0.gguf:
 //
-//	go test ./core/codec -run - -bench Decode
+//	go test ./core/codec -run - -bench .
 func BenchmarkDecode(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		d := fullSize(b, threads)
+		for _, width := range []int{1, 4, 16} {
+			b.Run(fmt.Sprintf("threads=%d/width=%d", threads, width), func(b *testing.B) { benchmarkDecode(b, d, width) })
+		}
+	}
+}
+
+// BenchmarkPrime measures what ten seconds of reference cost.
+func BenchmarkPrime(b *testing.B) {
+	d := fullSize(b, 1)
+	s := newStream(b, d, 0)
+	codes := randomCodes(d, 125, 1)
+	for b.Loop() {
+		s.Reset()
+		require.NoError(b, s.Prime(codes))
+	}
+}
+
+// BenchmarkLoad measures the loading of a file that the system has cached.
+func BenchmarkLoad(b *testing.B) {
+	f, cfg := fullSizeFile(b)
+	be := testenv.CPU(b, 1)
+	for b.Loop() {
+		d, err := LoadDecoder(be, f, cfg)
+		require.NoError(b, err)
+		d.Free()
+	}
+}
+
+func fullSizeFile(b *testing.B) (*gguf.File, Config) {
+	b.Helper()
 	path := filepath.Join(testenv.Root(b), ".bench", "qwen-tokenizer-12hz-Q8_0.gguf")
 	if _, err := os.Stat(path); err != nil {
 		b.Skip("no full-size file: see bench/README.md")
 	}
 	f, err := gguf.Open(path)
 	require.NoError(b, err)
-	defer f.Close()
+	b.Cleanup(func() { f.Close() })
 	cfg, err := ReadConfig(f)
 	require.NoError(b, err)
-	for _, threads := range []int{1, 2} {
-		be := testenv.CPU(b, threads)
-		d, err := LoadDecoder(be, f, cfg)
-		require.NoError(b, err)
-		for _, width := range []int{1, 2, 4, 8, 16} {
-			b.Run(fmt.Sprintf("threads=%d/width=%d", threads, width), func(b *testing.B) { benchmarkDecode(b, d, width) })
-		}
-		d.Free()
-	}
+	return f, cfg
+}
+
+func fullSize(b *testing.B, threads int) *Decoder {
+	b.Helper()
+	f, cfg := fullSizeFile(b)
+	d, err := LoadDecoder(testenv.CPU(b, threads), f, cfg)
+	require.NoError(b, err)
+	b.Cleanup(d.Free)
+	return d
 }
 
 func benchmarkDecode(b *testing.B, d *Decoder, width int) {

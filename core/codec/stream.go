@@ -19,8 +19,8 @@ const defaultWidth = 4
 // ErrCodes: a frame has the wrong number of codes or one that is out of range.
 var ErrCodes = errors.New("invalid codes")
 
-// Stream decodes one signal, in pieces of any size. Close it when it is no longer needed. It is not safe for
-// concurrent use, and neither are two streams on the same backend.
+// Stream decodes one signal, in pieces of any size: they are joined without a seam. Close it when it is no longer
+// needed. It is not safe for concurrent use, and neither are two streams on the same backend.
 type Stream struct {
 	d     *Decoder
 	convs *ggml.Arena
@@ -52,8 +52,9 @@ type pass struct {
 	ids     []int32
 }
 
-// NewStream makes a stream that decodes at most maxWidth frames at a time; 0 is the default. The width does not
-// change the samples by more than rounding. More is not faster by much and takes memory in proportion.
+// NewStream makes a stream whose graphs decode at most maxWidth frames at a time; 0 is the default, 16 the most. The
+// samples do not depend on it, beyond rounding on backends whose kernels round by width: on the CPU they are the same
+// bits. Wider is hardly faster and takes memory in proportion (full size: 9 MiB a frame).
 func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
 	if maxWidth <= 0 {
 		maxWidth = defaultWidth
@@ -124,9 +125,9 @@ func (s *Stream) Decode(codes [][]int32, pcm []float32) error {
 	return s.advance(&s.full, codes, pcm)
 }
 
-// Prime takes the next frames for what they do to the ones that follow. It comes much cheaper than Decode, in one call:
-// what is left of a frame beyond the transformer's cache is gone after a few more, so only the last ones of the call
-// are carried through to the end. As with Decode, codes are checked first.
+// Prime takes the next frames for what they do to the ones that follow, which are the same as after Decode. It costs far
+// less if all frames come in one call: beyond the transformer, a frame is forgotten after a few others, so only the
+// last ones of a call are carried through to the end. As with Decode, codes are checked first.
 func (s *Stream) Prime(codes [][]int32) error {
 	if err := s.d.CheckCodes(codes); err != nil {
 		return err
@@ -197,9 +198,8 @@ func (s *Stream) pass(l *lane, n int) (*pass, error) {
 func (s *Stream) build(width int, samples bool) (*pass, error) {
 	d, c := s.d, &s.d.cfg.Decoder
 	p := &pass{width: width, ids: make([]int32, width*c.Codebooks)}
-	nodes := 512 + 4*c.Codebooks + 64*c.Layers + 96*len(c.Upsampling) + 192*len(c.Strides)
 	var err error
-	p.graph, err = ggml.Build(d.be, nodes, s.taps != nil, func(b *ggml.Builder) {
+	p.graph, err = ggml.Build(d.be, maxNodes(c), s.taps != nil, func(b *ggml.Builder) {
 		p.codes = b.Input("codes", ggml.I32, width, c.Codebooks)
 		p.span = d.front.Transformer.span(b, s.cache, width)
 		m := &memory{b: b, rows: s.rows}
@@ -210,6 +210,11 @@ func (s *Stream) build(width int, samples bool) (*pass, error) {
 		}
 	})
 	return p, err
+}
+
+// maxNodes is more than the nodes of a graph, with taps.
+func maxNodes(c *DecoderConfig) int {
+	return 256 + 8*c.Codebooks + 96*c.Layers + 96*len(c.Upsampling) + 192*len(c.Strides)
 }
 
 // run computes a pass over its frames.
