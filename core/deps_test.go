@@ -31,6 +31,7 @@ var lattice = map[string]string{
 	"core/sample":    "",
 	"core/audio":     "",
 	"core/voicefile": "",
+	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 
 	"ggml":          "ggml/gguf",
 	"ggml/gguf":     "internal/half",

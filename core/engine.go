@@ -59,7 +59,8 @@ const (
 type Engine struct {
 	opts    Options
 	log     *slog.Logger
-	be      *ggml.Backend
+	be      *ggml.Backend // of the language models
+	codecBE *ggml.Backend // of the codec; the same if there is but one thread
 	files   []*gguf.File
 	lm      *lm.Model
 	decoder *codec.Decoder
@@ -137,10 +138,23 @@ func (e *Engine) open() error {
 		return as(ErrBackend, err)
 	}
 	ggml.SetLog(e.logGGML)
-	if e.be, err = ggml.OpenCPU(threads); err != nil {
+	if err := e.openDevices(threads); err != nil {
 		return as(ErrBackend, err)
 	}
 	return e.load(talker, tokenizer)
+}
+
+// openDevices divides the threads among the language models and the codec, which work side by side.
+func (e *Engine) openDevices(threads int) (err error) {
+	forLM, forCodec := divide(threads)
+	if e.be, err = ggml.OpenCPU(forLM); err != nil {
+		return err
+	}
+	e.codecBE = e.be
+	if forCodec > 0 {
+		e.codecBE, err = ggml.OpenCPU(forCodec)
+	}
+	return err
 }
 
 func (e *Engine) openFile(path, architecture, what string) (*gguf.File, error) {
@@ -171,7 +185,7 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	}
 	config, err := codec.ReadConfig(tokenizer)
 	if err == nil {
-		e.decoder, err = codec.LoadDecoder(e.be, tokenizer, config)
+		e.decoder, err = codec.LoadDecoder(e.codecBE, tokenizer, config)
 	}
 	if err != nil {
 		return loadError(e.opts.CodecPath, err)
@@ -248,6 +262,9 @@ func (e *Engine) release() {
 	if e.lm != nil {
 		e.lm.Free()
 	}
+	if e.codecBE != nil && e.codecBE != e.be {
+		e.codecBE.Close()
+	}
 	if e.be != nil {
 		e.be.Close()
 	}
@@ -295,7 +312,11 @@ func (e *Engine) Describe() string {
 	fmt.Fprintf(&b, "model: %s %s %s\n", model.Name(e.files[0]), e.vocab.ModelSize, e.vocab.ModelType)
 	fmt.Fprintf(&b, "language models: %s\n", e.lm.Describe())
 	fmt.Fprintf(&b, "weights: %.1f MiB in place, %.1f MiB copied\n", mib(inPlace+codecInPlace), mib(copied+codecCopied))
-	fmt.Fprintf(&b, "device: %s (%s), %d threads, ggml %s %s\n", e.be.Name, e.be.Description, e.be.Threads(), ggml.Version(), ggml.CPUVariant())
+	threads := fmt.Sprintf("%d thread", e.be.Threads())
+	if e.codecBE != e.be {
+		threads = fmt.Sprintf("%d + %d threads (language models + codec)", e.be.Threads(), e.codecBE.Threads())
+	}
+	fmt.Fprintf(&b, "device: %s (%s), %s, ggml %s %s\n", e.be.Name, e.be.Description, threads, ggml.Version(), ggml.CPUVariant())
 	return b.String()
 }
 

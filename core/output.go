@@ -6,88 +6,113 @@ import (
 	"time"
 )
 
-// pollFrames is the most frames decoded between two looks at the context.
-const pollFrames = 8
+// decodeFrames is the most frames that the codec computes at once, and so the longest that a cancelled synthesis goes
+// on: wider is hardly faster, and takes memory in proportion.
+const decodeFrames = 4
 
-// output turns codes into audio and hands it on: at once when streaming, else in chunks.
+// output turns codes into audio and hands it on, a frame at a time when streaming, else a few. The codec works beside
+// the language models where it has threads of its own; what it has done is handed on when the next frame comes.
 type output struct {
-	s       *session
-	u       *utterance
-	chunk   int       // frames gathered before they are decoded
-	pending [][]int32 // frames not yet decoded
-	store   []int32   // backs pending
+	s     *session
+	u     *utterance
+	width int    // frames decoded at once
+	fill  *batch // takes the coming frames
+	ahead *batch // is being decoded; nil if none is
+	spare *batch
+	heard bool // some audio was handed on
 }
 
 func newOutput(s *session, u *utterance) *output {
-	o := &output{s: s, u: u, chunk: 1}
-	if !u.req.Stream {
-		o.chunk = s.engine.chunkFrames()
+	o := &output{s: s, u: u, width: s.engine.decodeWidth()}
+	if u.req.Stream {
+		o.width = 1
 	}
+	o.fill, o.spare = &s.batches[0], &s.batches[1]
+	o.fill.clear()
+	o.spare.clear()
 	return o
 }
 
-// chunkFrames is the number of frames that the chunk option stands for.
-func (e *Engine) chunkFrames() int {
+// decodeWidth is the most frames that the codec computes at once.
+func (e *Engine) decodeWidth() int {
 	seconds := e.opts.ChunkSeconds
 	if seconds == 0 {
 		seconds = defaultChunkSeconds
 	}
-	return e.FramesFor(seconds)
+	return min(decodeFrames, e.FramesFor(seconds))
 }
-
-// decodeWidth is the most frames that the codec computes at once: wider is hardly faster, but takes memory.
-func (e *Engine) decodeWidth() int { return min(pollFrames, e.chunkFrames()) }
 
 // add takes a frame's codes, which are valid only during the call.
 func (o *output) add(codes []int32) error {
-	o.store = append(o.store, codes...)
-	o.pending = append(o.pending, nil)
-	if len(o.pending) < o.chunk {
+	o.fill.add(codes)
+	if len(o.fill.codes) < o.width {
+		return o.collect(false)
+	}
+	return o.decode()
+}
+
+// decode sends the gathered frames to the codec. The first audio is waited for; later audio comes with the next frame.
+func (o *output) decode() error {
+	if err := o.collect(true); err != nil {
+		return err
+	}
+	o.s.worker.start(o.fill)
+	o.ahead, o.fill, o.spare = o.fill, o.spare, nil
+	return o.collect(!o.heard || !o.s.worker.beside())
+}
+
+// collect hands on what the codec has done, or if wait is set also what it is at.
+func (o *output) collect(wait bool) error {
+	if o.ahead == nil || !o.s.worker.done(wait) {
 		return nil
 	}
-	return o.flush()
+	b := o.ahead
+	o.ahead, o.spare = nil, b
+	o.u.result.Timings.Codec += b.took
+	if b.err != nil {
+		return fmt.Errorf("codec: %w", b.err)
+	}
+	o.s.dump.audio(b.pcm)
+	defer b.clear()
+	return o.deliver(b.pcm)
 }
 
-// flush decodes and emits what is pending.
+// flush decodes what is left and hands on everything.
 func (o *output) flush() error {
-	k := o.s.engine.lm.Codebooks
-	for i := range o.pending {
-		o.pending[i] = o.store[i*k : (i+1)*k]
-	}
-	for at := 0; at < len(o.pending); at += pollFrames {
-		if err := o.u.ctx.Err(); err != nil {
-			return err
-		}
-		if err := o.decode(o.pending[at:min(at+pollFrames, len(o.pending))]); err != nil {
+	if len(o.fill.codes) > 0 {
+		if err := o.decode(); err != nil {
 			return err
 		}
 	}
-	o.store, o.pending = o.store[:0], o.pending[:0]
-	return nil
+	return o.collect(true)
 }
 
-func (o *output) decode(codes [][]int32) error {
-	n := len(codes) * o.s.engine.decoder.Hop()
-	if cap(o.s.pcm) < n {
-		o.s.pcm = make([]float32, n)
+// end hands on what is left after the last frame. A stream that was cancelled from outside still gets the frames that
+// were generated before.
+func (o *output) end(err error) error {
+	if err == nil {
+		return o.flush()
 	}
-	pcm := o.s.pcm[:n]
-	begin := time.Now()
-	if err := o.s.stream.Decode(codes, pcm); err != nil {
-		return fmt.Errorf("codec: %w", err)
+	if o.u.req.Stream && o.u.ctx.Err() != nil && errors.Is(err, o.u.ctx.Err()) {
+		_ = o.flush() // err is what counts
 	}
-	o.u.result.Timings.Codec += time.Since(begin)
-	o.s.dump.audio(pcm)
-	return o.deliver(pcm)
+	return err
+}
+
+// abandon waits for the codec to end and drops what is left.
+func (o *output) abandon() {
+	if o.ahead != nil {
+		o.s.worker.done(true)
+		o.ahead = nil
+	}
 }
 
 func (o *output) deliver(pcm []float32) error {
-	t := &o.u.result.Timings
-	if t.FirstAudio == 0 {
-		t.FirstAudio = time.Since(o.u.start)
+	if !o.heard {
+		o.heard, o.u.result.Timings.FirstAudio = true, time.Since(o.u.start)
 	}
 	if err := o.u.emit(pcm); err != nil {
-		return as(ErrCancelled, errors.Join(err))
+		return &kindError{kind: ErrCancelled, err: err}
 	}
 	o.u.result.Samples += len(pcm)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libqwen/libqwen/core/codec"
@@ -126,10 +127,11 @@ func (u *utterance) speak() error {
 
 // generate is the loop: hidden state -> code 0 -> the frame's other codes -> audio -> next hidden state.
 func (u *utterance) generate(s *session) error {
-	out, err := s.start(u)
-	if err != nil {
+	if err := s.start(u); err != nil {
 		return u.failed(err)
 	}
+	out := newOutput(s, u)
+	defer out.abandon()
 	logits, err := s.prefill(u)
 	for frame := 0; err == nil && frame < u.req.MaxFrames; frame++ {
 		if err = u.ctx.Err(); err != nil {
@@ -156,10 +158,7 @@ func (u *utterance) generate(s *session) error {
 			logits, err = s.step(u, codes, frame)
 		}
 	}
-	if err == nil {
-		err = out.flush()
-	}
-	return u.finish(err)
+	return u.finish(out.end(err))
 }
 
 // progress counts a generated frame.
@@ -204,8 +203,9 @@ type session struct {
 	talker    *lm.Talker
 	predictor *lm.CodePredictor
 	stream    *codec.Stream
-	pcm       []float32
-	dump      *dump // nil unless stages are wanted
+	worker    *worker
+	batches   [2]batch // frames gathered, and frames being decoded
+	dump      *dump    // nil unless stages are wanted
 }
 
 func (e *Engine) newSession(d *dump) (*session, error) {
@@ -229,8 +229,14 @@ func (s *session) open() (err error) {
 	if s.predictor, err = e.lm.NewCodePredictor(s.talker.Hidden(), s.dump.predictorProbe()); err != nil {
 		return err
 	}
-	s.stream, err = e.decoder.NewStream(e.decodeWidth())
-	return err
+	if s.stream, err = e.decoder.NewStream(e.decodeWidth()); err != nil {
+		return err
+	}
+	s.worker = newWorker(s.stream, e.decoder.Hop(), e.codecBE != e.be)
+	for i := range s.batches {
+		s.batches[i] = newBatch(e.decodeWidth(), e.lm.Codebooks, e.decoder.Hop())
+	}
+	return nil
 }
 
 func (s *session) close() {
@@ -240,27 +246,31 @@ func (s *session) close() {
 	if s.talker != nil {
 		s.talker.Close()
 	}
+	if s.worker != nil {
+		s.worker.stop()
+	}
 	if s.stream != nil {
 		s.stream.Close()
 	}
 }
 
+// primeFrames is the most reference frames that are taken between two looks at the context.
+const primeFrames = 64
+
 // start readies the codec, primed with the reference's frames so that the speech goes on from there.
-func (s *session) start(u *utterance) (*output, error) {
-	s.stream.Reset()
+func (s *session) start(u *utterance) error {
 	begin := time.Now()
-	for codes := u.prompt.RefCodes; len(codes) > 0; {
+	s.stream.Reset()
+	for codes := range slices.Chunk(u.prompt.RefCodes, primeFrames) {
 		if err := u.ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		n := min(len(codes), pollFrames)
-		if err := s.stream.Prime(codes[:n]); err != nil {
-			return nil, fmt.Errorf("codec: reference: %w", err)
+		if err := s.stream.Prime(codes); err != nil {
+			return fmt.Errorf("codec: reference: %w", err)
 		}
-		codes = codes[n:]
 	}
 	u.result.Timings.Codec += time.Since(begin)
-	return newOutput(s, u), nil
+	return nil
 }
 
 func (s *session) prefill(u *utterance) ([]float32, error) {
