@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
@@ -9,9 +10,13 @@ import (
 
 // readClip reads a reference recording as mono samples: the mean of its channels.
 func readClip(path string) ([]float32, error) {
-	clip, err := audio.ReadWAV(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, ioError{err}
+	}
+	clip, err := audio.DecodeWAV(data)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	if clip.Rate != core.SampleRate {
 		return nil, usageError{fmt.Errorf("%s has %d Hz, must have %d Hz", path, clip.Rate, core.SampleRate)}
