@@ -61,7 +61,7 @@ type api struct {
 	// struct ggml_tensor * ggml_OP(ctx, a, b)
 	ggml_add, ggml_sub, ggml_mul, ggml_mul_mat, ggml_get_rows, ggml_cpy, ggml_swiglu_split func(cContext, *cTensor, *cTensor) *cTensor
 	// struct ggml_tensor * ggml_OP(ctx, a)
-	ggml_sqr, ggml_sin, ggml_silu, ggml_gelu_erf, ggml_cont, ggml_relu, ggml_tanh, ggml_sigmoid, ggml_elu, ggml_sqrt func(cContext, *cTensor) *cTensor
+	ggml_sqr, ggml_sin, ggml_silu, ggml_gelu_erf, ggml_cont, ggml_relu, ggml_tanh, ggml_sigmoid, ggml_elu, ggml_sqrt, ggml_sum_rows func(cContext, *cTensor) *cTensor
 	// struct ggml_tensor * ggml_OP(ctx, a, float)
 	ggml_rms_norm, ggml_norm, ggml_scale func(cContext, *cTensor, float32) *cTensor
 	// struct ggml_tensor * ggml_set_rows(ctx, a, b, c)
@@ -224,6 +224,7 @@ func (f *api) symbols() []symbol {
 		{"ggml_sigmoid", &f.ggml_sigmoid},
 		{"ggml_elu", &f.ggml_elu},
 		{"ggml_sqrt", &f.ggml_sqrt},
+		{"ggml_sum_rows", &f.ggml_sum_rows},
 		{"ggml_rms_norm", &f.ggml_rms_norm},
 		{"ggml_norm", &f.ggml_norm},
 		{"ggml_scale", &f.ggml_scale},

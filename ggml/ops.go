@@ -85,6 +85,12 @@ func (t Tensor) ELU() Tensor     { return t.wrap(fn.ggml_elu(t.ctx(), t.c)) }
 // GELU is the exact t · Φ(t), by the error function.
 func (t Tensor) GELU() Tensor { return t.wrap(fn.ggml_gelu_erf(t.ctx(), t.c)) }
 
+// SumRows is the sum of each row: t F32 [C, ...] -> [1, ...].
+func (t Tensor) SumRows() Tensor {
+	check(t.Type() == F32 && t.c.nb[0] == 4, "sum_rows", t)
+	return t.wrap(fn.ggml_sum_rows(t.ctx(), t.c))
+}
+
 // SwiGLU is SiLU(t) * up.
 func (t Tensor) SwiGLU(up Tensor) Tensor {
 	check(sameShape(t, up) && t.dense() && up.dense(), "swiglu", t, up)
