@@ -114,7 +114,8 @@ func TestTheSameClipHasTheSameVector(t *testing.T) {
 	assert.Equal(t, want, embed(t, e, pcm))
 	assert.Equal(t, want, inspect(t, e, pcm)["xvector"].values)
 	for _, threads := range []int{2, 4} {
-		assert.Equal(t, want, embed(t, tiny(t, threads, "tiny-base-06", "F32"), pcm), "%d threads", threads)
+		got := embed(t, tiny(t, threads, "tiny-base-06", "F32"), pcm)
+		assert.Greater(t, golden.SNR(got, want), 110.0, "%d threads", threads)
 	}
 }
 
