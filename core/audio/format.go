@@ -1,6 +1,7 @@
-// Package audio writes and reads WAV files and converts samples.
+// Package audio reads, judges, resamples and writes recordings.
 //
-// Samples are float32 in [-1, 1], mono unless said otherwise.
+// Samples are float32 in [-1, 1], mono unless said otherwise. Load reads a file, (*Clip).Mono24k makes of it what the
+// encoders want, (*Clip).Report says what it is worth; Writer writes WAV files.
 package audio
 
 import (
@@ -49,12 +50,6 @@ func (f Format) tag() int {
 	}
 	return tagPCM
 }
-
-// Codes of sample encodings in a fmt chunk (WAVE_FORMAT_PCM, WAVE_FORMAT_IEEE_FLOAT).
-const (
-	tagPCM   = 1
-	tagFloat = 3
-)
 
 // Append appends the samples to dst as the format stores them, little-endian, and returns how many were NaN.
 //
