@@ -22,9 +22,9 @@ func (p *TextProjection) Forward(x ggml.Tensor) ggml.Tensor {
 
 // talkerWeights are the tensors below "talker".
 type talkerWeights struct {
-	TextEmbd  ggml.Tensor    `gguf:"text_embd.weight" shape:"text,text_vocab"`
+	TextEmbd  ggml.Tensor    `gguf:"text_embd.weight" shape:"text,text_vocab" as:"rows"`
 	TextProj  TextProjection `gguf:"text_proj"`
-	CodecEmbd ggml.Tensor    `gguf:"codec_embd.weight" shape:"embd,vocab"`
+	CodecEmbd ggml.Tensor    `gguf:"codec_embd.weight" shape:"embd,vocab" as:"rows"`
 	Stack     `gguf:""`
 	CodecHead nn.Linear `gguf:"codec_head" shape:"embd,vocab"`
 }

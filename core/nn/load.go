@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -25,6 +24,7 @@ type Dims map[string]int
 //	gguf:"attn_q"      the name, joined to the parent's by a dot; in a slice %d is the index
 //	shape:"embd,q"     names of Dims, numbers, or $0, $1 … for the shape given on the parent's field
 //	as:"f32"           convert to F32; otherwise the file's type stays
+//	as:"rows"          a table of which single rows are read; its other pages need not stay in memory
 //	if:"qknorm"        the field exists only if this entry of Dims is not 0
 //
 // Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
@@ -37,7 +37,7 @@ type Loader struct {
 	fills   []func() error
 	used    map[string]bool
 	check   []*gguf.TensorInfo
-	err     error
+	idle    map[*gguf.TensorInfo]bool // not read in place once loaded
 }
 
 // Weights owns the memory of what a Loader has loaded.
@@ -64,7 +64,7 @@ func (w *Weights) Bytes() (inPlace, copied uint64) {
 // NewLoader starts loading from an open file, which must stay open as long as the weights live.
 func NewLoader(be *ggml.Backend, file *gguf.File) *Loader {
 	n := 4 * (len(file.Tensors()) + 16) // a tensor may be split into a few
-	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}}
+	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}}
 	if a, err := be.Wrap(file.Mapping(), n); err == nil {
 		l.inPlace = a
 	}
@@ -216,22 +216,25 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	if err != nil {
 		return ggml.Tensor{}, err
 	}
+	l.idle[t] = as == "rows"
 	if as == "f32" && t.Type != gguf.F32 {
+		l.idle[t] = true
 		return l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...), nil
 	}
-	if err := usable(t, as); err != nil {
+	if err := usable(t); err != nil {
 		return ggml.Tensor{}, err
 	}
 	if l.inPlace != nil && l.file.Place(t)%uint64(l.be.Alignment()) == 0 {
 		return l.inPlace.At(l.file.Place(t), t.Type, shape...)
 	}
+	l.idle[t] = true
 	x := l.copies.New(t.Type, shape...)
 	l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
 	return x, nil
 }
 
 // usable refuses the types that no weight has.
-func usable(t *gguf.TensorInfo, as string) error {
+func usable(t *gguf.TensorInfo) error {
 	switch t.Type {
 	case gguf.I8, gguf.I16, gguf.I32, gguf.I64, gguf.F64, gguf.Q8_1, gguf.Q8_K:
 		return fmt.Errorf("%s: type %v is not one of a weight", t.Name, t.Type)
@@ -288,17 +291,7 @@ func decodeQ8(dst []float32, src []byte) {
 // Finish checks the values, allocates and fills the copies and refuses tensors that were not asked for.
 func (l *Loader) Finish() (*Weights, error) {
 	w := &Weights{inPlace: l.inPlace, copies: l.copies}
-	l.inPlace, l.copies = nil, nil
-	err := errors.Join(l.surplus(), l.checkValues())
-	if err == nil {
-		err = w.copies.Alloc()
-	}
-	for _, fill := range l.fills {
-		if err != nil {
-			break
-		}
-		err = fill()
-	}
+	err := l.finish()
 	if err != nil {
 		w.Free()
 		return nil, err
@@ -306,10 +299,30 @@ func (l *Loader) Finish() (*Weights, error) {
 	return w, nil
 }
 
+func (l *Loader) finish() error {
+	if err := l.surplus(); err != nil {
+		return err
+	}
+	if err := inParallel(len(l.check), func(i int) error { return l.checkTensor(l.check[i]) }); err != nil {
+		return err
+	}
+	if err := l.copies.Alloc(); err != nil {
+		return err
+	}
+	if err := inParallel(len(l.fills), func(i int) error { return l.fills[i]() }); err != nil {
+		return err
+	}
+	for t := range l.idle {
+		if l.idle[t] {
+			l.file.Release(t)
+		}
+	}
+	return nil
+}
+
 // Abandon releases the loader after a failed Load.
 func (l *Loader) Abandon() {
-	l.inPlace.Free()
-	l.copies.Free()
+	(&Weights{inPlace: l.inPlace, copies: l.copies}).Free()
 }
 
 func (l *Loader) surplus() error {
@@ -321,20 +334,19 @@ func (l *Loader) surplus() error {
 	return nil
 }
 
-// checkValues refuses NaN and infinite weights and matrices that were never filled in. It reads the whole file
-// once, on all processors.
-func (l *Loader) checkValues() error {
+// inParallel does f for 0..n-1 on all processors and returns the error of the lowest index.
+func inParallel(n int, f func(i int) error) error {
 	var wg sync.WaitGroup
-	errs := make([]error, len(l.check))
+	errs := make([]error, n)
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := range next {
-				errs[i] = l.checkTensor(l.check[i])
+				errs[i] = f(i)
 			}
 		})
 	}
-	for i := range l.check {
+	for i := range n {
 		next <- i
 	}
 	close(next)
@@ -347,6 +359,7 @@ func (l *Loader) checkValues() error {
 	return nil
 }
 
+// checkTensor refuses NaN and infinite weights, and matrices that were never filled in. It reads all the data.
 func (l *Loader) checkTensor(t *gguf.TensorInfo) error {
 	if err := l.file.CheckFinite(t); err != nil {
 		return err

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package gguf
+
+// Release tells the system that a tensor's bytes are not needed soon; here it does nothing.
+func (f *File) Release(*TensorInfo) {}
