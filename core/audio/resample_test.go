@@ -103,8 +103,8 @@ func chirp(rate int, seconds, f0, f1 float64) []float32 {
 func TestChirps(t *testing.T) {
 	for _, rate := range []int{8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 96000, 1000, 44101, 23999, 768000, 767999} {
 		top := 0.7 * float64(min(rate, 24000)) / 2 // fading adds some more
-		want := chirp(24000, 3, 20, top)
-		got := resample(t, chirp(rate, 3, 20, top), rate, 24000)
+		want := chirp(24000, 1, 20, top)
+		got := resample(t, chirp(rate, 1, 20, top), rate, 24000)
 		require.InDelta(t, len(want), len(got), 1)
 		snr := golden.SNR(got[:len(want)], want)
 		t.Logf("%d Hz to 24000: %.1f dB", rate, snr)

@@ -15,6 +15,7 @@ import (
 //
 // C types: a SNDFILE * is a uintptr; int is int32; sf_count_t is int64.
 type sndfile struct {
+	handle  uintptr    // of the shared library
 	mu      sync.Mutex // the text of a failed open is global
 	virtual virtualIO
 
@@ -102,6 +103,9 @@ func decodeSndfile(data []byte, container string) (*Clip, error) {
 		return nil, fmt.Errorf("this is %s, but libsndfile (%s) cannot read it: %w", container, lib.sf_version_string(), err)
 	}
 	clip.Container = container
+	if len(clip.Warnings) == 0 && cutOff(data) {
+		clip.Warnings = append(clip.Warnings, "the end is missing: the file may be cut off")
+	}
 	return clip, nil
 }
 

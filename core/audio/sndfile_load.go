@@ -92,7 +92,7 @@ func bindSndfile(file string) (*sndfile, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &sndfile{}
+	l := &sndfile{handle: handle}
 	for name, fn := range map[string]any{
 		"sf_version_string": &l.sf_version_string, "sf_open_virtual": &l.sf_open_virtual, "sf_strerror": &l.sf_strerror,
 		"sf_readf_float": &l.sf_readf_float, "sf_command": &l.sf_command, "sf_error": &l.sf_error, "sf_close": &l.sf_close,

@@ -2,7 +2,9 @@ package audio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -79,6 +81,8 @@ var magics = []struct {
 	{"\x00\x00\x01\xba", kind{name: "an MPEG video", hint: convert}},
 	{"MThd", kind{name: "a MIDI file", hint: "it holds notes, not sound: render it to WAV first"}},
 
+	{"\xff\xfe", kind{name: "a text file (UTF-16)"}},
+	{"\xfe\xff", kind{name: "a text file (UTF-16)"}},
 	{"GGUF", kind{name: "a GGUF model"}},
 	{"PK\x03\x04", kind{name: "a ZIP archive", hint: unpack}},
 	{"\x1f\x8b", kind{name: "a gzip file", hint: unpack}},
@@ -189,11 +193,8 @@ func sniffMPEG(data []byte) (kind, bool) {
 	return kind{name: "MP3", by: bySndfile}, version != 1 && bitrate != 15 && rate != 3
 }
 
-// sniffText recognises text in UTF-8 or, with a byte order mark, UTF-16.
+// sniffText recognises text in UTF-8.
 func sniffText(data []byte) (kind, bool) {
-	if fits(data, "\xff\xfe") || fits(data, "\xfe\xff") {
-		return kind{name: "a text file (UTF-16)"}, true
-	}
 	head := data[:min(len(data), sniffBytes)]
 	if !isText(head) {
 		return kind{}, false
@@ -211,6 +212,26 @@ func sniffText(data []byte) (kind, bool) {
 		}
 	}
 	return kind{name: "a text file"}, true
+}
+
+// cutOff tells whether the end of a file is missing, in containers where libsndfile does not mind: those that begin
+// with their size, and Ogg, where the last page says that it is the last.
+func cutOff(data []byte) bool {
+	have := uint64(len(data))
+	switch {
+	case fits(data, "FORM????"), fits(data, "RIFX????"):
+		return uint64(binary.BigEndian.Uint32(data[4:])) > have-8
+	case fits(data, ".snd????????"): // where the samples begin, how many bytes they have
+		begin, size := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+		return size != math.MaxUint32 && uint64(begin)+uint64(size) > have
+	case fits(data, "riff????????????????????"): // behind the GUID
+		return binary.LittleEndian.Uint64(data[16:]) > have
+	case fits(data, oggMagic):
+		const flags, last = 5, 4
+		page := data[bytes.LastIndex(data, []byte(oggMagic)):]
+		return len(page) <= flags || page[flags]&last == 0
+	}
+	return false
 }
 
 // isText wants valid UTF-8, save for a character cut at the end, without control characters other than white space.

@@ -32,7 +32,7 @@ var paces = []struct {
 const (
 	slowest = 0.65
 	fastest = 1.7
-	slack   = 0.7
+	slack   = 1.0
 )
 
 // Plausible judges whether text can be what is spoken in that many seconds of sound. It returns warnings: a reference
