@@ -21,7 +21,7 @@ var lattice = map[string]string{
 	"cmd/qwen-tts":     "core core/audio core/prompt core/sample core/voicefile",
 	"convert":          "ggml/gguf internal/half",
 
-	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample ggml ggml/gguf internal/npy",
+	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf",

@@ -10,7 +10,6 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +68,8 @@ type Engine struct {
 	gen     model.Generation
 	context int // most positions of one synthesis
 
+	extractor *extractor // of voices from reference clips
+
 	turn    queue
 	session *session // reused from synthesis to synthesis by whose turn it is
 
@@ -83,10 +84,7 @@ func Open(opts Options) (*Engine, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, log: opts.Logger}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
+	e := &Engine{opts: opts, log: opts.logger()}
 	if err := e.open(); err != nil {
 		e.release()
 		return nil, err
@@ -96,6 +94,14 @@ func Open(opts Options) (*Engine, error) {
 		e.log.Info(strings.TrimSpace(line))
 	}
 	return e, nil
+}
+
+// logger is the one to use: one that drops everything if none was given.
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
 }
 
 func (o *Options) check() error {
@@ -134,10 +140,9 @@ func (e *Engine) open() error {
 	if err := e.readTalker(talker); err != nil {
 		return as(ErrModel, fmt.Errorf("%s: %w", e.opts.TalkerPath, err))
 	}
-	if err := ggml.Load(e.opts.GGMLDir); err != nil {
-		return as(ErrBackend, err)
+	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
+		return err
 	}
-	ggml.SetLog(e.logGGML)
 	if err := e.openDevices(threads); err != nil {
 		return as(ErrBackend, err)
 	}
@@ -158,12 +163,11 @@ func (e *Engine) openDevices(threads int) (err error) {
 }
 
 func (e *Engine) openFile(path, architecture, what string) (*gguf.File, error) {
-	f, err := model.Open(path, architecture, what)
-	if err != nil {
-		return nil, as(ErrModel, fmt.Errorf("%s: %w", what, err))
+	f, err := openFile(path, architecture, what)
+	if err == nil {
+		e.files = append(e.files, f)
 	}
-	e.files = append(e.files, f)
-	return f, nil
+	return f, err
 }
 
 // readTalker reads what the talker file says besides tensors.
@@ -183,12 +187,8 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
 		return loadError(e.opts.TalkerPath, err)
 	}
-	config, err := codec.ReadConfig(tokenizer)
-	if err == nil {
-		e.decoder, err = codec.LoadDecoder(e.codecBE, tokenizer, config)
-	}
-	if err != nil {
-		return loadError(e.opts.CodecPath, err)
+	if e.decoder, err = loadDecoder(e.codecBE, tokenizer, e.opts.CodecPath); err != nil {
+		return err
 	}
 	if e.decoder.Codebooks() != e.lm.Codebooks || e.decoder.CodebookSize() != e.lm.CodebookSize {
 		return fail(ErrModel, "the files do not belong together: the talker writes %d codebooks of %d, the speech tokenizer reads %d of %d",
@@ -198,6 +198,7 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.opts.Context > 0 {
 		e.context = min(e.context, e.opts.Context)
 	}
+	e.extractor = &extractor{be: e.be, talker: talker, tokenizer: tokenizer}
 	e.session, err = e.newSession(nil)
 	return err
 }
@@ -207,17 +208,6 @@ func loadError(path string, err error) error {
 		return as(ErrMemory, fmt.Errorf("%s: %w", path, err))
 	}
 	return as(ErrModel, fmt.Errorf("%s: %w", path, err))
-}
-
-func (e *Engine) logGGML(level ggml.LogLevel, msg string) {
-	switch level {
-	case ggml.LogError:
-		e.log.Error("ggml: " + msg)
-	case ggml.LogWarn:
-		e.log.Warn("ggml: " + msg)
-	default:
-		e.log.Debug("ggml: " + msg)
-	}
 }
 
 // begin counts a call in unless the engine is closed; the call ends with running.Done.
@@ -256,6 +246,7 @@ func (e *Engine) release() {
 	if e.session != nil {
 		e.session.close()
 	}
+	e.extractor.free()
 	if e.decoder != nil {
 		e.decoder.Free()
 	}
@@ -323,8 +314,3 @@ func (e *Engine) Describe() string {
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// ExtractVoice turns a reference clip, 24 kHz mono, into what cloning needs.
-func (e *Engine) ExtractVoice(ctx context.Context, pcm []float32) (*Voice, error) {
-	return nil, fail(ErrUnsupported, "extracting a voice from audio is not in this build")
-}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -70,7 +69,7 @@ func (o *output) collect(wait bool) error {
 	o.ahead, o.spare = nil, b
 	o.u.result.Timings.Codec += b.took
 	if b.err != nil {
-		return fmt.Errorf("codec: %w", b.err)
+		return b.err
 	}
 	o.s.dump.audio(b.pcm)
 	defer b.clear()

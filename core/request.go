@@ -76,6 +76,7 @@ type Result struct {
 
 // Timings are wall-clock durations of the stages. Stages may overlap.
 type Timings struct {
+	Reference  time.Duration // extracting the voice of a reference clip
 	Prefill    time.Duration
 	Talker     time.Duration // all decode steps, sampling of codebook 0 included
 	Predictor  time.Duration

@@ -86,7 +86,7 @@ func (e *Engine) validate(r *Request) error {
 		return fail(ErrInvalid, "max_new_tokens: %d is not in 1..%d", r.MaxFrames, e.context-1)
 	}
 	if r.RefAudio != nil {
-		return fail(ErrUnsupported, "ref_audio_24k: extracting a voice from audio is not in this build; give ref_spk_emb, ref_codes and ref_text")
+		return checkReference("ref_audio_24k", r.RefAudio, e.decoder.Hop())
 	}
 	return e.validateVoice(r)
 }

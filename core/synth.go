@@ -34,7 +34,9 @@ func (e *Engine) Synthesize(ctx context.Context, req *Request, emit func(pcm []f
 		return Result{Seed: u.result.Seed, Finish: FinishCancelled}, cancelled(err)
 	}
 	defer e.turn.leave()
-	err = u.speak()
+	if err = u.listen(); err == nil {
+		err = u.speak()
+	}
 	u.result.Timings.Total = time.Since(start)
 	e.report(u)
 	return u.result, err
@@ -59,6 +61,7 @@ type utterance struct {
 	req     *Request
 	prompt  *prompt.Prompt
 	sampler *sample.Sampler
+	voice   *Voice // nil without a reference
 	ctx     context.Context
 	emit    func([]float32) error
 	start   time.Time
@@ -71,8 +74,9 @@ func (e *Engine) plan(req *Request) (*utterance, error) {
 		return nil, err
 	}
 	in := prompt.Input{Text: req.Text, Language: req.Language, Speaker: req.Speaker, Instruct: req.Instruct, Layout: prompt.Layout(req.Layout)}
-	if req.Voice != nil {
-		in.SpeakerVector, in.RefText, in.RefCodes = true, req.RefText, req.Voice.Codes
+	voice := e.reference(req)
+	if voice != nil {
+		in.SpeakerVector, in.RefText, in.RefCodes = true, req.RefText, voice.Codes
 	}
 	p, err := prompt.Build(e.tok, e.vocab, in)
 	if err != nil {
@@ -86,8 +90,38 @@ func (e *Engine) plan(req *Request) (*utterance, error) {
 		seed = randomSeed()
 	}
 	sampler := sample.New(sample.Config{Talker: req.Talker, Predictor: req.Predictor, Vocab: e.lm.CodecVocab, EOS: e.vocab.Codec.EOS, Seed: seed})
-	return &utterance{engine: e, req: req, prompt: p, sampler: sampler, result: Result{
+	return &utterance{engine: e, req: req, prompt: p, sampler: sampler, voice: voice, result: Result{
 		SampleRate: SampleRate, Seed: seed, TextTokens: p.TextTokens, Prompt: p.Tokens(), Warnings: p.Warnings}}, nil
+}
+
+// reference is the voice to clone, nil if there is none. Of a clip only the number of frames is known yet: the prompt
+// can be laid out, and checked, before the clip is listened to.
+func (e *Engine) reference(req *Request) *Voice {
+	if req.RefAudio == nil {
+		return req.Voice
+	}
+	v := &Voice{}
+	if req.RefText != "" {
+		for range len(req.RefAudio) / e.decoder.Hop() {
+			v.Codes = append(v.Codes, make([]int32, e.lm.Codebooks))
+		}
+	}
+	return v
+}
+
+// listen extracts the voice of a reference clip.
+func (u *utterance) listen() error {
+	if u.req.RefAudio == nil {
+		return nil
+	}
+	begin := time.Now()
+	v, err := u.engine.extractor.voice(u.ctx, u.req.RefAudio, u.req.RefText != "")
+	u.result.Timings.Reference = time.Since(begin)
+	if err != nil {
+		return u.failed(err)
+	}
+	u.voice, u.prompt.RefCodes = v, v.Codes
+	return nil
 }
 
 func (e *Engine) tooLong(p *prompt.Prompt, req *Request) error {
@@ -266,7 +300,7 @@ func (s *session) start(u *utterance) error {
 			return err
 		}
 		if err := s.stream.Prime(codes); err != nil {
-			return fmt.Errorf("codec: reference: %w", err)
+			return fmt.Errorf("reference: %w", err)
 		}
 	}
 	u.result.Timings.Codec += time.Since(begin)
@@ -276,8 +310,8 @@ func (s *session) start(u *utterance) error {
 func (s *session) prefill(u *utterance) ([]float32, error) {
 	begin := time.Now()
 	var xvector []float32
-	if u.req.Voice != nil {
-		xvector = u.req.Voice.XVector
+	if u.voice != nil {
+		xvector = u.voice.XVector
 	}
 	logits, err := s.talker.Prefill(u.ctx, u.prompt, xvector)
 	u.result.Timings.Prefill = time.Since(begin)

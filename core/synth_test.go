@@ -245,7 +245,6 @@ func TestModesAreChecked(t *testing.T) {
 			r.Voice.Codes = [][]int32{make([]int32, 16)}
 			r.Voice.Codes[0][5] = 512
 		}, core.ErrInvalid, []string{"ref_codes", "512"}},
-		{"tiny-base-17", func(r *core.Request) { r.RefAudio = make([]float32, 24000) }, core.ErrUnsupported, []string{"ref_audio_24k"}},
 		{"tiny-base-17", func(r *core.Request) { r.Language = "klingon" }, core.ErrInvalid, []string{"lang", "english"}},
 	} {
 		r := core.DefaultRequest()

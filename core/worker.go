@@ -37,7 +37,7 @@ func (b *batch) decode(s *codec.Stream, hop int) {
 	begin := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
-			b.err = fmt.Errorf("panic: %v", r)
+			b.err = fmt.Errorf("codec: panic: %v", r)
 		}
 		b.took = time.Since(begin)
 	}()
