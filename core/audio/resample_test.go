@@ -103,30 +103,39 @@ func chirp(rate int, seconds, f0, f1 float64) []float32 {
 func TestChirps(t *testing.T) {
 	for _, rate := range []int{8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 96000, 1000, 44101, 23999, 768000, 767999} {
 		top := 0.7 * float64(min(rate, 24000)) / 2 // fading adds some more
-		want := chirp(24000, 1, 20, top)
-		got := resample(t, chirp(rate, 1, 20, top), rate, 24000)
+		want := chirp(24000, 0.5, 20, top)
+		got := resample(t, chirp(rate, 0.5, 20, top), rate, 24000)
 		require.InDelta(t, len(want), len(got), 1)
-		snr := golden.SNR(got[:len(want)], want)
+		snr := commonSNR(got, want)
 		t.Logf("%d Hz to 24000: %.1f dB", rate, snr)
 		assert.Greater(t, snr, 80.0, rate)
 
+		if rate > 96000 {
+			continue
+		}
 		want = chirp(rate, 0.5, 20, top)
 		got = resample(t, chirp(24000, 0.5, 20, top), 24000, rate)
-		snr = golden.SNR(got[:len(want)], want)
+		snr = commonSNR(got, want)
 		assert.Greater(t, snr, 80.0, "24000 Hz to %d: %.1f dB", rate, snr)
 	}
+}
+
+// commonSNR compares as much as both have: half a second need not be a whole number of samples.
+func commonSNR(got, want []float32) float64 {
+	n := min(len(got), len(want))
+	return golden.SNR(got[:n], want[:n])
 }
 
 // TestNoAliases: tones from the new Nyquist frequency up leave nothing behind, neither do the images of tones when the
 // rate rises.
 func TestNoAliases(t *testing.T) {
 	for _, rate := range []int{32000, 44100, 44101, 48000, 96000, 192000, 767999} {
-		for _, times := range []float64{1.0, 1.01, 1.1, 1.3, 1.7, 2, 3.7} {
+		for _, times := range []float64{1.0, 1.01, 1.1, 1.7, 2} {
 			f := times * 12000
 			if f >= float64(rate)/2 {
 				continue
 			}
-			y := resample(t, chirp(rate, 0.3, f, f), rate, 24000)
+			y := resample(t, chirp(rate, 0.15, f, f), rate, 24000)
 			assert.Less(t, decibels(rms(y)/0.6), -100.0, "%d Hz, tone of %.0f Hz", rate, f)
 		}
 	}

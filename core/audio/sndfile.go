@@ -38,8 +38,9 @@ const (
 
 // sfInfo is SF_INFO.
 type sfInfo struct {
-	frames                                         int64
-	rate, channels, format, sections, seekable, _p int32
+	frames                 int64
+	rate, channels, format int32
+	_                      [3]int32 // sections, seekable, padding
 }
 
 // sfFormatInfo is SF_FORMAT_INFO.

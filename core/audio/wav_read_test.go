@@ -46,12 +46,12 @@ func riff(chunks ...[]byte) []byte {
 }
 
 // classic is a fmt chunk of 16 bytes.
-func classic(tag, channels, rate, width, bits int) []byte {
-	return le(uint16(tag), uint16(channels), uint32(rate), uint32(rate*channels*width), uint16(channels*width), uint16(bits))
+func classic(tag, channels int, rate uint32, width, bits int) []byte {
+	return le(uint16(tag), uint16(channels), rate, rate*uint32(channels*width), uint16(channels*width), uint16(bits))
 }
 
 // extensible is a fmt chunk of 40 bytes.
-func extensible(tag, channels, rate, width, valid int) []byte {
+func extensible(tag, channels int, rate uint32, width, valid int) []byte {
 	return le(classic(tagExtensible, channels, rate, width, 8*width), uint16(22), uint16(valid), uint32(0), guidOf(tag))
 }
 
@@ -228,7 +228,7 @@ func TestWAVAgainstGoAudio(t *testing.T) {
 		buf := &goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 2, SampleRate: 44100}, SourceBitDepth: bits}
 		var want []float32
 		for k := range 500 {
-			v := (k*2654435761)%(1<<bits) - 1<<(bits-1)
+			v := int(int64(k)*2654435761%(1<<bits) - 1<<(bits-1))
 			want = append(want, float32(float64(v)/math.Ldexp(1, bits-1)))
 			if bits == 8 {
 				v += 128
