@@ -1,31 +1,33 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 
-	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 )
 
-// readClip reads a reference recording as mono samples: the mean of its channels.
-func readClip(path string) ([]float32, error) {
-	data, err := os.ReadFile(path)
+// readClip reads a reference recording as mono at the codec's rate, and says what is odd about it.
+func (s *session) readClip(path string) ([]float32, error) {
+	clip, err := audio.Load(path)
 	if err != nil {
-		return nil, ioError{err}
+		return nil, fileError(err)
 	}
-	clip, err := audio.DecodeWAV(data)
+	pcm, warnings, err := clip.Mono24k()
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
 	}
-	if clip.Rate != core.SampleRate {
-		return nil, usageError{fmt.Errorf("%s has %d Hz, must have %d Hz", path, clip.Rate, core.SampleRate)}
+	for _, w := range warnings {
+		s.app.console.linef("warning: --ref-wav: %s", w)
 	}
-	mono := make([]float32, len(clip.Samples)/clip.Channels)
-	for i := range mono {
-		for _, x := range clip.Samples[i*clip.Channels : (i+1)*clip.Channels] {
-			mono[i] += x / float32(clip.Channels)
-		}
+	return pcm, nil
+}
+
+// fileError tells a file that cannot be read (I/O) from one whose content is wrong (usage).
+func fileError(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return ioError{err}
 	}
-	return mono, nil
+	return usageError{err}
 }

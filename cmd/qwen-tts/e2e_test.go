@@ -120,6 +120,19 @@ func TestSpeaksWithVoiceFiles(t *testing.T) {
 	assert.Equal(t, wantCodes, codes.I32)
 }
 
+// A recording gives the voice that the reference implementation extracts from it.
+func TestSpeaksWithARecording(t *testing.T) {
+	const name = "base17_xvec_nonstream"
+	c, want := golden.Cases(t)[name], golden.Load(t, name)
+	dir := t.TempDir()
+	mustRun(t, c.Text, tiny(t, c.Model, "--lang", c.Language, "--text-layout", "whole", "--greedy", "--max-new", "8", "--dump", dir,
+		"--ref-wav", golden.Path(t, "audio", "speech_24k.wav"), "-o", filepath.Join(dir, "out.wav"))...)
+	codes, err := npy.Read(filepath.Join(dir, "codes.npy"))
+	require.NoError(t, err)
+	wantCodes, _ := want.I32("codes")
+	assert.Equal(t, wantCodes, codes.I32)
+}
+
 func TestStreamEqualsFile(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.wav")
 	mustRun(t, "Hello there.", vivian(t, "--max-new", "9", "-o", out)...)
@@ -221,7 +234,9 @@ func TestFailuresOfTheRequest(t *testing.T) {
 		"max-new huge":       {base, []string{"--max-new", "2147483647"}, exitUsage, "max"},
 		"no such file":       {base, []string{"--ref-spk", "none.spk"}, exitIO, "none.spk"},
 		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, exitIO, "none.txt"},
-		"clone from audio":   {base, []string{"--ref-wav", speech}, exitUsage, "not in this build"},
+		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, exitIO, "none.wav"},
+		"no recording":       {base, []string{"--ref-wav", empty}, exitUsage, "empty"},
+		"clip of custom":     {custom, []string{"--speaker", "vivian", "--ref-wav", speech}, exitUsage, "speaker"},
 		"device":             {base, []string{"--device", "tpu:3"}, exitUsage, "tpu:3"},
 		"threads":            {base, []string{"--threads", "-3"}, exitUsage, "thread"},
 		"chunk":              {base, []string{"--codec-chunk-dur", "-1"}, exitUsage, "chunk"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -104,7 +103,7 @@ func (s *session) applyReference(req *core.Request) (err error) {
 		}
 	}
 	if o.refWAV != "" {
-		if req.RefAudio, err = readClip(o.refWAV); err != nil {
+		if req.RefAudio, err = s.readClip(o.refWAV); err != nil {
 			return fmt.Errorf("--ref-wav: %w", err)
 		}
 	}
@@ -125,15 +124,6 @@ func (s *session) applyReference(req *core.Request) (err error) {
 
 // codebookEntries of the codec; a .rvq file is packed for them.
 const codebookEntries = 2048
-
-// fileError tells a file that cannot be read (I/O) from one whose content is wrong (usage).
-func fileError(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return ioError{err}
-	}
-	return usageError{err}
-}
 
 // readTextFile reads a small text file, such as a transcript.
 func readTextFile(path string) (string, error) {
