@@ -32,7 +32,7 @@ func (e *Engine) ExtractVoice(ctx context.Context, pcm []float32) (*Voice, error
 		return nil, err
 	}
 	defer e.running.Done()
-	if err := checkReference("pcm24k", pcm, e.decoder.Hop()); err != nil {
+	if err := checkReference("pcm_24k", pcm, e.decoder.Hop()); err != nil {
 		return nil, err
 	}
 	ctx = closing{ctx, e}
