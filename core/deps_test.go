@@ -30,13 +30,15 @@ var lattice = map[string]string{
 	"core/bpe":       "",
 	"core/sample":    "",
 	"core/audio":     "",
-	"core/voicefile": "",
+	"core/voicefile": "internal/atomicfile",
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 
 	"ggml":          "ggml/gguf",
 	"ggml/gguf":     "internal/half",
 	"internal/half": "",
 	"internal/npy":  "",
+
+	"internal/atomicfile": "",
 
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",

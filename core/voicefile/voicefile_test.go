@@ -1,6 +1,7 @@
 package voicefile
 
 import (
+	"encoding/hex"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -59,6 +60,28 @@ func TestCodesLayout(t *testing.T) {
 	assert.Equal(t, codes, got)
 }
 
+// A file of another implementation's making (Python, one big integer): 16 codebooks of 2048, code k, t is
+// (677k + 1091t + 13) mod 2048.
+func TestCodesVector(t *testing.T) {
+	want, err := hex.DecodeString("0d80e22464556f9c5d5533dde5ff0f05112a729fcca88961eefa5d1807484ddb6235" +
+		"c5cb6eb5df4130fc49d80523e959549b7c063ec14db1a6d744ad9259dcefcf07")
+	require.NoError(t, err)
+	codes := newCodes(3, 16)
+	for frame := range codes {
+		for k := range codes[frame] {
+			codes[frame][k] = int32((677*k + 1091*frame + 13) % 2048)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "v.rvq")
+	require.NoError(t, WriteCodes(path, codes, 16, 2048))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, want, data)
+	got, err := ReadCodes(path, 16, 2048)
+	require.NoError(t, err)
+	assert.Equal(t, codes, got)
+}
+
 func TestCodesRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, entries := range []int{2, 5, 512, 2048, 2049, 1 << 20} {
@@ -109,16 +132,15 @@ func TestCodesRefuses(t *testing.T) {
 func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	spk := filepath.Join(dir, "声.spk")
-	require.NoError(t, os.WriteFile(spk, FormatXVector([]float32{1, 2, 3}), 0o600))
+	require.NoError(t, WriteXVector(spk, []float32{1, 2, 3}))
 	x, err := ReadXVector(spk)
 	require.NoError(t, err)
 	assert.Equal(t, []float32{1, 2, 3}, x)
 
 	codes := [][]int32{{1, 2, 3, 4}, {5, 6, 7, 8}}
-	data, err := FormatCodes(codes, 4, 512)
-	require.NoError(t, err)
 	rvq := filepath.Join(dir, "voice.rvq")
-	require.NoError(t, os.WriteFile(rvq, data, 0o600))
+	require.NoError(t, WriteCodes(rvq, codes, 4, 512))
+	assert.ErrorContains(t, WriteCodes(rvq, codes, 5, 512), "frame 0 has 4 codes, want 5")
 	got, err := ReadCodes(rvq, 4, 512)
 	require.NoError(t, err)
 	assert.Equal(t, codes, got)
