@@ -18,7 +18,7 @@ const module = "github.com/libqwen/libqwen/"
 var lattice = map[string]string{
 	"capi":             "core",
 	"cmd/qwen-convert": "convert ggml/gguf",
-	"cmd/qwen-tts":     "core core/audio core/prompt core/sample core/voicefile",
+	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile internal/atomicfile internal/cli",
 	"convert":          "ggml/gguf internal/half",
 
 	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
@@ -39,6 +39,7 @@ var lattice = map[string]string{
 	"internal/npy":  "",
 
 	"internal/atomicfile": "",
+	"internal/cli":        "core",
 
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",

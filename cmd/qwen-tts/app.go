@@ -2,54 +2,33 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 
-	"github.com/libqwen/libqwen/core/audio"
 	"github.com/spf13/cobra"
+
+	"github.com/libqwen/libqwen/core/audio"
+	"github.com/libqwen/libqwen/internal/atomicfile"
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
 // An app is one run of the command. Nothing but audio is written to stdout while it speaks.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	console        *console
+	console        *cli.Console
 }
 
 // run executes the command line and returns the exit code; a failure is one line on stderr.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.console = &console{w: a.stderr, min: slog.LevelWarn}
-	cmd := newCommand(a.execute)
-	cmd.SetArgs(args)
-	cmd.SetIn(a.stdin)
-	cmd.SetOut(a.stdout)
-	cmd.SetErr(a.stderr)
-	err := cmd.ExecuteContext(ctx)
-	code := exitCode(ctx, err)
-	if err != nil {
-		a.console.linef("%s", message(err, code))
-	}
-	return code
-}
-
-// message is what the user reads of an error.
-func message(err error, code int) string {
-	if code > 128 {
-		return "stopped"
-	}
-	if code == exitUsage && errors.As(err, new(usageError)) {
-		return err.Error() + " (see qwen-tts --help)"
-	}
-	return err.Error()
+	a.console = cli.NewConsole(a.stderr, "qwen-tts")
+	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{In: a.stdin, Out: a.stdout, Err: a.stderr}, a.console)
 }
 
 func (a *app) execute(cmd *cobra.Command, o *options) error {
 	ctx := cmd.Context()
 	if o.verbose {
-		a.console.min = slog.LevelInfo
+		a.console.Verbose()
 	}
 	if o.listDevice {
 		return a.listDevices()
@@ -57,16 +36,16 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.output == "-" && isTerminal(a.stdout) {
-		return usageError{errors.New("-o -: stdout is a terminal; pipe it into a player or a file")}
+	if o.output == "-" && cli.IsTerminal(a.stdout) {
+		return cli.Usagef("-o -: stdout is a terminal; pipe it into a player or a file")
 	}
 	format, err := audio.ParseFormat(o.format)
 	if err != nil {
-		return usageError{fmt.Errorf("--format: %w", err)}
+		return cli.Usagef("--format: %w", err)
 	}
 	layout, err := parseLayout(o.layout)
 	if err != nil {
-		return usageError{fmt.Errorf("--text-layout: %w", err)}
+		return cli.Usagef("--text-layout: %w", err)
 	}
 	s := &session{
 		app:     a,
@@ -74,7 +53,7 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 		changed: cmd.Flags().Changed,
 		format:  format,
 		layout:  layout,
-		showBar: o.progress || !cmd.Flags().Changed("progress") && isTerminal(a.stderr),
+		showBar: o.progress || !cmd.Flags().Changed("progress") && cli.IsTerminal(a.stderr),
 	}
 	switch {
 	case o.listSpeakers:
@@ -92,20 +71,20 @@ func (s *session) input() io.Reader {
 	if s.changed("text") {
 		return strings.NewReader(s.options.text)
 	}
-	if isTerminal(s.app.stdin) {
-		s.app.console.linef("reading the text from the terminal; end it with Ctrl-D")
+	if cli.IsTerminal(s.app.stdin) {
+		s.app.console.Linef("reading the text from the terminal; end it with Ctrl-D")
 	}
 	return s.app.stdin
 }
 
 // speakToFile writes one WAV file, which appears when it is complete.
 func (s *session) speakToFile(ctx context.Context) error {
-	out, err := openSink(s.options.output) // before the work, so that a wrong path costs no time
+	out, err := atomicfile.Create(s.options.output) // before the work, so that a wrong path costs no time
 	if err != nil {
-		return err
+		return cli.IOError{Err: err}
 	}
-	defer out.discard()
-	text, err := readText(ctx, s.input())
+	defer out.Discard()
+	text, err := cli.ReadText(ctx, s.input())
 	if err != nil {
 		return err
 	}
@@ -113,15 +92,18 @@ func (s *session) speakToFile(ctx context.Context) error {
 		return err
 	}
 	defer s.engine.Close()
-	if err := s.speak(ctx, text, out.writer(), !out.seekable()); err != nil {
+	if err := s.speak(ctx, text, out.Writer(), !out.Seekable()); err != nil {
 		return err
 	}
-	return out.commit()
+	if err := out.Commit(); err != nil {
+		return cli.IOError{Err: err}
+	}
+	return nil
 }
 
 // speakToStdout streams one WAV, frame by frame as it is generated.
 func (s *session) speakToStdout(ctx context.Context) error {
-	text, err := readText(ctx, s.input())
+	text, err := cli.ReadText(ctx, s.input())
 	if err != nil {
 		return err
 	}
@@ -139,13 +121,13 @@ func (s *session) speakLines(ctx context.Context) error {
 		return err
 	}
 	defer s.engine.Close()
-	return eachLine(ctx, s.input(), func(line string) error {
+	return cli.EachLine(ctx, s.input(), func(line string) error {
 		var wav memoryFile
 		if err := s.speak(ctx, line, &wav, false); err != nil {
 			return err
 		}
 		if _, err := s.app.stdout.Write(wav.data); err != nil {
-			return ioError{err}
+			return cli.IOError{Err: err}
 		}
 		return nil
 	})

@@ -10,7 +10,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/internal/cli"
 )
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
 
 // run calls the command in this process.
 func run(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
@@ -37,7 +57,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 func TestVersion(t *testing.T) {
 	code, out, errs := run(t.Context(), "", "--version")
 	require.Equal(t, 0, code, errs)
-	assert.Equal(t, banner()+"\n", out)
+	assert.Equal(t, cli.Banner(version)+"\n", out)
 	assert.Regexp(t, `^libqwen \S+`, out)
 }
 
@@ -66,7 +86,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, errs := run(t.Context(), "text", tc.args...)
-			assert.Equal(t, exitUsage, code, errs)
+			assert.Equal(t, cli.ExitUsage, code, errs)
 			assert.Contains(t, errs, tc.want)
 			assert.True(t, strings.HasPrefix(errs, "qwen-tts: "), errs)
 			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %q", errs)
@@ -79,7 +99,7 @@ func TestUsageErrors(t *testing.T) {
 func TestOutputIsCheckedBeforeTheModel(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "no", "such", "folder", "out.wav")
 	code, _, errs := run(t.Context(), "text", "--model", "none.gguf", "--codec", "none.gguf", "-o", out)
-	assert.Equal(t, exitIO, code, errs)
+	assert.Equal(t, cli.ExitIO, code, errs)
 	assert.Contains(t, errs, "no such file")
 }
 
@@ -90,7 +110,7 @@ func TestMissingModel(t *testing.T) {
 	} {
 		code, stdout, errs := run(t.Context(), "text",
 			append(args, "--model", filepath.Join(dir, "none.gguf"), "--codec", filepath.Join(dir, "none.gguf"))...)
-		assert.Equal(t, exitModel, code, errs)
+		assert.Equal(t, cli.ExitModel, code, errs)
 		assert.Contains(t, errs, "none.gguf")
 		assert.Empty(t, stdout)
 		assert.Empty(t, names(t, dir))
@@ -99,7 +119,7 @@ func TestMissingModel(t *testing.T) {
 
 func TestInterruptedWhileReading(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(interrupted{os.Interrupt})
+	cancel(cli.Interrupted{Signal: os.Interrupt})
 	a := &app{stdin: neverEnding{}, stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
 	assert.Equal(t, 130, a.run(ctx, []string{"--model", "m", "--codec", "c", "-o", "-"}))
 	assert.Equal(t, "qwen-tts: stopped\n", a.stderr.(*bytes.Buffer).String())

@@ -13,15 +13,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 	"github.com/libqwen/libqwen/core/voicefile"
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/internal/cli"
 	"github.com/libqwen/libqwen/internal/npy"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 const samplesPerFrame = 1920
@@ -45,7 +47,7 @@ func vivian(t *testing.T, more ...string) []string {
 func mustRun(t *testing.T, stdin string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := run(t.Context(), stdin, args...)
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, cli.ExitOK, code, stderr)
 	return stdout, stderr
 }
 
@@ -220,27 +222,27 @@ func TestFailuresOfTheRequest(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"no speaker":         {custom, nil, exitMode, "vivian"},
-		"speaker of base":    {base, []string{"--speaker", "vivian"}, exitMode, "speaker"},
-		"design, no style":   {design, nil, exitMode, "instruct"},
-		"x-vector of custom": {custom, []string{"--speaker", "vivian", "--ref-spk", empty}, exitUsage, "empty"},
-		"no such language":   {base, []string{"--lang", "klingon"}, exitUsage, "klingon"},
-		"temperature":        {base, []string{"--temp", "NaN"}, exitUsage, "temperature"},
-		"sub temperature":    {base, []string{"--sub-temp", "-1"}, exitUsage, "temperature"},
-		"top-p":              {base, []string{"--top-p", "0"}, exitUsage, "top_p"},
-		"top-k":              {base, []string{"--top-k", "-2"}, exitUsage, "top_k"},
-		"penalty":            {base, []string{"--rep-pen", "+Inf"}, exitUsage, "repetition_penalty"},
-		"max-new":            {base, []string{"--max-new", "0"}, exitUsage, "max"},
-		"max-new huge":       {base, []string{"--max-new", "2147483647"}, exitUsage, "max"},
-		"no such file":       {base, []string{"--ref-spk", "none.spk"}, exitIO, "none.spk"},
-		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, exitIO, "none.txt"},
-		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, exitIO, "none.wav"},
-		"no recording":       {base, []string{"--ref-wav", empty}, exitUsage, "empty"},
-		"clip of custom":     {custom, []string{"--speaker", "vivian", "--ref-wav", speech}, exitUsage, "speaker"},
-		"device":             {base, []string{"--device", "tpu:3"}, exitUsage, "tpu:3"},
-		"threads":            {base, []string{"--threads", "-3"}, exitUsage, "thread"},
-		"chunk":              {base, []string{"--codec-chunk-dur", "-1"}, exitUsage, "chunk"},
-		"context":            {base, []string{"--context", "-1"}, exitUsage, "context"},
+		"no speaker":         {custom, nil, cli.ExitMode, "vivian"},
+		"speaker of base":    {base, []string{"--speaker", "vivian"}, cli.ExitMode, "speaker"},
+		"design, no style":   {design, nil, cli.ExitMode, "instruct"},
+		"x-vector of custom": {custom, []string{"--speaker", "vivian", "--ref-spk", empty}, cli.ExitUsage, "empty"},
+		"no such language":   {base, []string{"--lang", "klingon"}, cli.ExitUsage, "klingon"},
+		"temperature":        {base, []string{"--temp", "NaN"}, cli.ExitUsage, "temperature"},
+		"sub temperature":    {base, []string{"--sub-temp", "-1"}, cli.ExitUsage, "temperature"},
+		"top-p":              {base, []string{"--top-p", "0"}, cli.ExitUsage, "top_p"},
+		"top-k":              {base, []string{"--top-k", "-2"}, cli.ExitUsage, "top_k"},
+		"penalty":            {base, []string{"--rep-pen", "+Inf"}, cli.ExitUsage, "repetition_penalty"},
+		"max-new":            {base, []string{"--max-new", "0"}, cli.ExitUsage, "max"},
+		"max-new huge":       {base, []string{"--max-new", "2147483647"}, cli.ExitUsage, "max"},
+		"no such file":       {base, []string{"--ref-spk", "none.spk"}, cli.ExitIO, "none.spk"},
+		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, cli.ExitIO, "none.txt"},
+		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, cli.ExitIO, "none.wav"},
+		"no recording":       {base, []string{"--ref-wav", empty}, cli.ExitUsage, "empty"},
+		"clip of custom":     {custom, []string{"--speaker", "vivian", "--ref-wav", speech}, cli.ExitUsage, "speaker"},
+		"device":             {base, []string{"--device", "tpu:3"}, cli.ExitUsage, "tpu:3"},
+		"threads":            {base, []string{"--threads", "-3"}, cli.ExitUsage, "thread"},
+		"chunk":              {base, []string{"--codec-chunk-dur", "-1"}, cli.ExitUsage, "chunk"},
+		"context":            {base, []string{"--context", "-1"}, cli.ExitUsage, "context"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t.Context(), "Hello.", slices.Concat(tc.model, tc.flags)...)
@@ -252,7 +254,7 @@ func TestFailuresOfTheRequest(t *testing.T) {
 	}
 	for _, text := range []string{"", " \n", "\u3000"} {
 		code, _, stderr := run(t.Context(), text, slices.Concat(base, []string{"--max-new", "2"})...)
-		assert.Equal(t, exitUsage, code, "%q: %s", text, stderr)
+		assert.Equal(t, cli.ExitUsage, code, "%q: %s", text, stderr)
 		assert.Contains(t, stderr, "text")
 	}
 }
@@ -261,7 +263,7 @@ func TestSwappedModels(t *testing.T) {
 	args := tiny(t, "tiny-base-17", "-o", "-")
 	args[1], args[3] = args[3], args[1]
 	code, _, stderr := run(t.Context(), "Hello.", args...)
-	assert.Equal(t, exitModel, code)
+	assert.Equal(t, cli.ExitModel, code)
 	assert.Contains(t, stderr, "tiny-tokenizer-12hz")
 }
 
@@ -271,7 +273,7 @@ func TestInterruptedWhileSpeaking(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var stdout, stderr bytes.Buffer
 		a := &app{stdin: strings.NewReader("A long story. "), stdout: &stdout, stderr: onWrite{&stderr, func() {
-			cancel(interrupted{os.Interrupt}) // when the progress bar first moves
+			cancel(cli.Interrupted{Signal: os.Interrupt}) // when the progress bar first moves
 		}}}
 		code := a.run(ctx, vivian(t, "--max-new", "500", "--progress", "-o", to))
 		assert.Equal(t, 130, code)
@@ -297,7 +299,7 @@ func TestFullDisk(t *testing.T) {
 	var stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader("Hello."), stdout: failAfter{limit: 5000, err: full, n: new(int)}, stderr: &stderr}
 	code := a.run(t.Context(), vivian(t, "--max-new", "20", "-o", "-"))
-	assert.Equal(t, exitIO, code)
+	assert.Equal(t, cli.ExitIO, code)
 	assert.Contains(t, stderr.String(), full.Error())
 	assert.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 }

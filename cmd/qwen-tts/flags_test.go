@@ -3,11 +3,12 @@ package main
 import (
 	"testing"
 
-	"github.com/libqwen/libqwen/core"
-	"github.com/libqwen/libqwen/core/sample"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/sample"
 )
 
 // sampling returns what the flags make of a model's defaults.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
 // listSpeakers prints one name per line, so that a script can read them.
@@ -15,11 +16,11 @@ func (s *session) listSpeakers() error {
 	defer s.engine.Close()
 	speakers := s.engine.Speakers()
 	if len(speakers) == 0 {
-		s.app.console.linef("the model (%s) has no named speakers", s.engine.ModelType())
+		s.app.console.Linef("the model (%s) has no named speakers", s.engine.ModelType())
 	}
 	for _, name := range speakers {
 		if _, err := fmt.Fprintln(s.app.stdout, name); err != nil {
-			return ioError{err}
+			return cli.IOError{Err: err}
 		}
 	}
 	return nil
@@ -37,11 +38,11 @@ func (a *app) listDevices() error {
 	}
 	for _, d := range devices {
 		if _, err := fmt.Fprintf(a.stdout, "%-12s %-6s %s\n", d.Name, d.Type, describeDevice(d)); err != nil {
-			return ioError{err}
+			return cli.IOError{Err: err}
 		}
 	}
 	if _, err := fmt.Fprintln(a.stdout, strings.TrimSpace(info)); err != nil {
-		return ioError{err}
+		return cli.IOError{Err: err}
 	}
 	return nil
 }

@@ -2,12 +2,17 @@
 package main
 
 import (
+	"context"
 	"os"
+
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
+// version is "<hash> (<date>)", set by the linker: -X main.version=…
+var version string
+
 func main() {
-	ctx, stop := interruptible()
-	code := (&app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}).run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	cli.Main(func(ctx context.Context, args []string) int {
+		return (&app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}).run(ctx, args)
+	})
 }

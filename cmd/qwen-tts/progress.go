@@ -6,8 +6,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/libqwen/libqwen/core"
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/libqwen/libqwen/core"
 )
 
 // framesPerSecond of the 12 Hz speech tokenizer.

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/libqwen/libqwen/core"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/libqwen/libqwen/core"
 )
 
 func TestDescribe(t *testing.T) {
@@ -27,15 +27,15 @@ func TestEstimateFrames(t *testing.T) {
 
 func TestBarOutgrowsItsEstimate(t *testing.T) {
 	var out bytes.Buffer
-	c := &console{w: &out}
-	c.showBar(newBar(&out, "Hi", 2048))
+	b := newBar(&out, "Hi", 2048)
 	for f := 1; f <= 200; f++ {
-		c.progress(core.Progress{Frames: f, MaxFrames: 2048, Elapsed: time.Duration(f) * 10 * time.Millisecond})
+		b.update(core.Progress{Frames: f, MaxFrames: 2048, Elapsed: time.Duration(f) * 10 * time.Millisecond})
 	}
-	assert.GreaterOrEqual(t, c.bar.expected, 200)
-	c.hideBar()
+	assert.GreaterOrEqual(t, b.expected, 200)
+	b.clear()
 	assert.Contains(t, out.String(), "1 frames")
 	assert.Contains(t, out.String(), "RTF 0.12")
+	assert.True(t, strings.HasSuffix(out.String(), "\r"), "what is printed next starts at the left edge")
 	last := out.String()[strings.LastIndexByte(strings.TrimRight(out.String(), "\r"), '\r')+1:]
 	assert.Empty(t, strings.TrimSpace(last), "the bar is wiped at the end")
 	assert.NotContains(t, out.String(), "\n")
@@ -47,30 +47,4 @@ func TestBarStopsAtTheLimit(t *testing.T) {
 	assert.Equal(t, 10, b.expected)
 	b.update(core.Progress{Frames: 10, MaxFrames: 10, Elapsed: time.Second})
 	assert.Equal(t, 10, b.expected)
-}
-
-func TestConsoleWritesOneLinePerMessage(t *testing.T) {
-	var out bytes.Buffer
-	c := &console{w: &out, min: slog.LevelWarn}
-	log := c.logger()
-	log.Info("not shown")
-	log.With("file", "a.gguf").WithGroup("load").Warn("merges restored", "count", 96)
-	log.Error("broken\ntwice")
-	c.linef("the name %q\r\nends", "x")
-	assert.Equal(t, "qwen-tts: warning: merges restored file=a.gguf load.count=96\n"+
-		"qwen-tts: error: broken / twice\n"+
-		"qwen-tts: the name \"x\" / ends\n", out.String())
-}
-
-func TestConsoleMovesTheBarOutOfTheWay(t *testing.T) {
-	var out bytes.Buffer
-	c := &console{w: &out}
-	c.showBar(newBar(&out, "Hi", 100))
-	c.progress(core.Progress{Frames: 1, MaxFrames: 100, Elapsed: time.Second})
-	c.linef("hello")
-	_, message, found := strings.Cut(out.String(), "qwen-tts: ")
-	assert.True(t, found)
-	assert.Equal(t, "hello\n", message)
-	before := strings.TrimSuffix(out.String(), "qwen-tts: hello\n")
-	assert.True(t, strings.HasSuffix(before, "\r"), "the message starts at the left edge")
 }

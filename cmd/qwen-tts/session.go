@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 	"github.com/libqwen/libqwen/core/sample"
 	"github.com/libqwen/libqwen/core/voicefile"
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
 // A session is one opened model and what the flags ask of it.
@@ -51,7 +51,7 @@ func (s *session) load() error {
 		ChunkSeconds:     o.chunk,
 		NoFlashAttention: o.noFA,
 		ClampFP16:        o.clampFP16,
-		Logger:           s.app.console.logger(),
+		Logger:           s.app.console.Logger(),
 	})
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (o *options) applySampling(talker, predictor *sample.Params, changed func(f
 func (s *session) applyReference(req *core.Request) (err error) {
 	o := s.options
 	if o.refText != "" {
-		if req.RefText, err = readTextFile(o.refText); err != nil {
+		if req.RefText, err = cli.ReadTextFile(o.refText); err != nil {
 			return fmt.Errorf("--ref-text: %w", err)
 		}
 	}
@@ -112,11 +112,11 @@ func (s *session) applyReference(req *core.Request) (err error) {
 	}
 	req.Voice = &core.Voice{}
 	if req.Voice.XVector, err = voicefile.ReadXVector(o.refSpk); err != nil {
-		return fmt.Errorf("--ref-spk: %w", fileError(err))
+		return fmt.Errorf("--ref-spk: %w", cli.FileError(err))
 	}
 	if o.refRVQ != "" {
 		if req.Voice.Codes, err = voicefile.ReadCodes(o.refRVQ, s.engine.NumCodebooks(), codebookEntries); err != nil {
-			return fmt.Errorf("--ref-rvq: %w", fileError(err))
+			return fmt.Errorf("--ref-rvq: %w", cli.FileError(err))
 		}
 	}
 	return nil
@@ -125,41 +125,32 @@ func (s *session) applyReference(req *core.Request) (err error) {
 // codebookEntries of the codec; a .rvq file is packed for them.
 const codebookEntries = 2048
 
-// readTextFile reads a small text file, such as a transcript.
-func readTextFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", ioError{err}
-	}
-	defer f.Close()
-	return readText(context.Background(), f)
-}
-
 // speak synthesises one text into one WAV. A stream gets each frame as soon as it is generated.
 func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bool) error {
 	wav, err := audio.NewWriter(w, s.format, core.SampleRate)
 	if err != nil {
-		return ioError{err}
+		return cli.IOError{Err: err}
 	}
 	req := s.request
 	req.Text = text
 	req.Stream = stream
 	if s.showBar {
-		s.app.console.showBar(newBar(s.app.stderr, text, req.MaxFrames))
-		req.Progress = s.app.console.progress
+		b := newBar(s.app.stderr, text, req.MaxFrames)
+		s.app.console.Status(b.clear)
+		req.Progress = func(p core.Progress) { s.app.console.Update(func() { b.update(p) }) }
 	}
 	res, err := s.engine.Synthesize(ctx, &req, func(pcm []float32) error {
 		if err := wav.Write(pcm); err != nil {
-			return ioError{err} // the engine hands it back, wrapped
+			return cli.IOError{Err: err} // the engine hands it back, wrapped
 		}
 		return nil
 	})
-	s.app.console.hideBar()
+	s.app.console.Status(nil)
 	if err != nil {
 		return err
 	}
 	if err := wav.Close(); err != nil {
-		return ioError{err}
+		return cli.IOError{Err: err}
 	}
 	s.report(&res)
 	return nil
@@ -169,13 +160,13 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 func (s *session) report(res *core.Result) {
 	switch res.Finish {
 	case core.FinishLength:
-		s.app.console.linef("warning: stopped at %d frames (%.1f s) before the model ended the speech (finish_reason length); raise --max-new",
+		s.app.console.Linef("warning: stopped at %d frames (%.1f s) before the model ended the speech (finish_reason length); raise --max-new",
 			res.Frames, seconds(res))
 	case core.FinishEmpty:
-		s.app.console.linef("warning: the model ended the speech at once (finish_reason empty); the audio is empty")
+		s.app.console.Linef("warning: the model ended the speech at once (finish_reason empty); the audio is empty")
 	}
 	if s.showBar || s.options.verbose {
-		s.app.console.linef("%s", summary(res))
+		s.app.console.Linef("%s", summary(res))
 	}
 }
 

@@ -1,15 +1,13 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"runtime/debug"
 )
 
-// version is "<hash> (<date>)", set by the linker: -X main.version=…
-var version string
-
-// banner is the line that names this build.
-func banner() string { return "libqwen " + buildVersion(version, debug.ReadBuildInfo) }
+// Banner is the line that names a build. The version is what the linker set, or "": then it is what the go command
+// recorded of the checkout.
+func Banner(version string) string { return "libqwen " + buildVersion(version, debug.ReadBuildInfo) }
 
 // buildVersion falls back on what the go command recorded of the checkout, for builds without the Makefile.
 func buildVersion(linked string, read func() (*debug.BuildInfo, bool)) string {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func TestReadText(t *testing.T) {
 		"UTF-8 mark and newline": "\ufeff" + text + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := readText(context.Background(), iotest.OneByteReader(strings.NewReader(in)))
+			got, err := ReadText(context.Background(), iotest.OneByteReader(strings.NewReader(in)))
 			require.NoError(t, err)
 			assert.Equal(t, text, got)
 		})
@@ -48,7 +48,7 @@ func TestReadText(t *testing.T) {
 
 func TestReadTextKeepsWhatIsNotALineEnd(t *testing.T) {
 	for _, text := range []string{"", " ", "\n\nstart", "\ufeffx\ufeffy", "\u3000", "a\tb", "\xef\xbb"} {
-		got, err := readText(context.Background(), strings.NewReader("\ufeff"+text))
+		got, err := ReadText(context.Background(), strings.NewReader("\ufeff"+text))
 		if text == "\xef\xbb" {
 			assert.ErrorContains(t, err, "byte 0")
 			continue
@@ -68,19 +68,19 @@ func TestReadTextRefuses(t *testing.T) {
 		"too long":            {strings.Repeat("x", maxText+1), "longer than 16 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := readText(context.Background(), strings.NewReader(tc.in))
+			_, err := ReadText(context.Background(), strings.NewReader(tc.in))
 			assert.ErrorContains(t, err, tc.want)
-			assert.Equal(t, exitUsage, exitCode(context.Background(), err))
+			assert.Equal(t, ExitUsage, ExitCode(context.Background(), err))
 		})
 	}
 }
 
 func TestReadTextReportsFailingReader(t *testing.T) {
 	broken := errors.New("disk on fire")
-	_, err := readText(context.Background(), iotest.ErrReader(broken))
+	_, err := ReadText(context.Background(), iotest.ErrReader(broken))
 	assert.ErrorIs(t, err, broken)
-	assert.Equal(t, exitIO, exitCode(context.Background(), err))
-	_, err = readText(context.Background(), io.MultiReader(strings.NewReader("some text"), iotest.ErrReader(broken)))
+	assert.Equal(t, ExitIO, ExitCode(context.Background(), err))
+	_, err = ReadText(context.Background(), io.MultiReader(strings.NewReader("some text"), iotest.ErrReader(broken)))
 	assert.ErrorIs(t, err, broken)
 }
 
@@ -89,14 +89,14 @@ func TestReadTextStopsWithTheContext(t *testing.T) {
 	defer write.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	_, err := readText(ctx, silent)
+	_, err := ReadText(ctx, silent)
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func lines(t *testing.T, r io.Reader) ([]string, error) {
 	t.Helper()
 	var got []string
-	err := eachLine(context.Background(), r, func(line string) error {
+	err := EachLine(context.Background(), r, func(line string) error {
 		got = append(got, line)
 		return nil
 	})
@@ -136,7 +136,7 @@ func TestEachLineDoesNotWaitForMore(t *testing.T) {
 	spoken := make(chan string)
 	done := make(chan error)
 	go func() {
-		done <- eachLine(context.Background(), r, func(line string) error {
+		done <- EachLine(context.Background(), r, func(line string) error {
 			spoken <- line
 			return nil
 		})
@@ -153,18 +153,18 @@ func TestEachLineDoesNotWaitForMore(t *testing.T) {
 func TestEachLineErrors(t *testing.T) {
 	_, err := lines(t, strings.NewReader("good\nb\xffd\n"))
 	assert.ErrorContains(t, err, "text: line 2: invalid UTF-8 at byte 1")
-	assert.Equal(t, exitUsage, exitCode(context.Background(), err))
+	assert.Equal(t, ExitUsage, ExitCode(context.Background(), err))
 
 	_, err = lines(t, bytes.NewReader(bytes.Repeat([]byte{'x'}, maxText+1)))
 	assert.ErrorContains(t, err, "line 1: longer than")
-	assert.Equal(t, exitUsage, exitCode(context.Background(), err))
+	assert.Equal(t, ExitUsage, ExitCode(context.Background(), err))
 
 	broken := errors.New("cable pulled")
 	_, err = lines(t, io.MultiReader(strings.NewReader("one\ntwo"), iotest.ErrReader(broken)))
 	assert.ErrorIs(t, err, broken)
-	assert.Equal(t, exitIO, exitCode(context.Background(), err))
+	assert.Equal(t, ExitIO, ExitCode(context.Background(), err))
 
-	err = eachLine(context.Background(), strings.NewReader("one\n"), func(string) error { return broken })
+	err = EachLine(context.Background(), strings.NewReader("one\n"), func(string) error { return broken })
 	assert.ErrorContains(t, err, "line 1: cable pulled")
 }
 
@@ -174,7 +174,7 @@ func FuzzReadText(f *testing.F) {
 	f.Add([]byte("\xfe\xff\xd8\x00"))
 	f.Add([]byte("\xef\xbb\xbf\xc3"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := readText(context.Background(), bytes.NewReader(in))
+		got, err := ReadText(context.Background(), bytes.NewReader(in))
 		if err != nil {
 			return
 		}

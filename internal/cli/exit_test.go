@@ -1,9 +1,10 @@
-package main
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"syscall"
@@ -24,17 +25,21 @@ func TestExitCode(t *testing.T) {
 		{core.ErrGenerate, 1},
 		{core.ErrInvalid, 2},
 		{core.ErrUnsupported, 2},
-		{usageError{errors.New("flag")}, 2},
+		{Usagef("flag"), 2},
+		{Inputf("text"), 2},
+		{FileError(errors.New("content")), 2},
+		{FileError(fmt.Errorf("reading: %w", &fs.PathError{Op: "open", Err: fs.ErrNotExist})), 6},
 		{core.ErrMode, 3},
+		{ModeError{errors.New("other model")}, 3},
 		{core.ErrModel, 4},
 		{core.ErrBackend, 4},
 		{core.ErrMemory, 5},
-		{ioError{os.ErrNotExist}, 6},
-		{fmt.Errorf("%w: %w", core.ErrCancelled, ioError{syscall.ENOSPC}), 6}, // the receiver of the audio failed
+		{IOError{os.ErrNotExist}, 6},
+		{fmt.Errorf("%w: %w", core.ErrCancelled, IOError{syscall.ENOSPC}), 6}, // the receiver of the audio failed
 	} {
-		assert.Equal(t, tc.want, exitCode(plain, tc.err), "%v", tc.err)
+		assert.Equal(t, tc.want, ExitCode(plain, tc.err), "%v", tc.err)
 		if tc.err != nil {
-			assert.Equal(t, tc.want, exitCode(plain, fmt.Errorf("wrapped: %w", tc.err)), "%v", tc.err)
+			assert.Equal(t, tc.want, ExitCode(plain, fmt.Errorf("wrapped: %w", tc.err)), "%v", tc.err)
 		}
 	}
 }
@@ -42,10 +47,10 @@ func TestExitCode(t *testing.T) {
 func TestExitCodeOfSignals(t *testing.T) {
 	for signal, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(interrupted{signal})
-		assert.Equal(t, want, exitCode(ctx, core.ErrCancelled))
-		assert.Equal(t, want, exitCode(ctx, context.Cause(ctx)))
-		assert.Equal(t, 0, exitCode(ctx, nil), "done before the signal came")
+		cancel(Interrupted{signal})
+		assert.Equal(t, want, ExitCode(ctx, core.ErrCancelled))
+		assert.Equal(t, want, ExitCode(ctx, context.Cause(ctx)))
+		assert.Equal(t, 0, ExitCode(ctx, nil), "done before the signal came")
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -7,17 +7,25 @@ import (
 	"syscall"
 )
 
-// interrupted is the cause of a context that a signal cancelled.
-type interrupted struct{ signal os.Signal }
+// Interrupted is the cause of a context that a signal cancelled.
+type Interrupted struct{ Signal os.Signal }
 
-func (e interrupted) Error() string { return e.signal.String() }
+func (e Interrupted) Error() string { return e.Signal.String() }
 
 // exitCode is the shell's convention for a process that a signal ended: 130 for SIGINT, 143 for SIGTERM.
-func (e interrupted) exitCode() int {
-	if s, ok := e.signal.(syscall.Signal); ok {
+func (e Interrupted) exitCode() int {
+	if s, ok := e.Signal.(syscall.Signal); ok {
 		return 128 + int(s)
 	}
-	return exitFailure
+	return ExitFailure
+}
+
+// Main runs a command with the arguments of the process and ends it with the exit code that run returns.
+func Main(run func(ctx context.Context, args []string) int) {
+	ctx, stop := interruptible()
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
 // interruptible returns a context that the first SIGINT or SIGTERM cancels. A second one ends the process at once,
@@ -29,7 +37,7 @@ func interruptible() (context.Context, func()) {
 	go func() {
 		s := <-signals
 		signal.Stop(signals)
-		cancel(interrupted{s})
+		cancel(Interrupted{s})
 	}()
 	return ctx, func() { signal.Stop(signals) }
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -38,8 +39,8 @@ func textReader(r io.Reader) (*bufio.Reader, error) {
 	return br, nil
 }
 
-// readText reads all of r as one text, without the line breaks at its end. It returns early if ctx is cancelled.
-func readText(ctx context.Context, r io.Reader) (string, error) {
+// ReadText reads all of r as one text, without the line breaks at its end. It returns early if ctx is cancelled.
+func ReadText(ctx context.Context, r io.Reader) (string, error) {
 	data, err := await(ctx, func() ([]byte, error) {
 		br, err := textReader(r)
 		if err != nil {
@@ -51,16 +52,26 @@ func readText(ctx context.Context, r io.Reader) (string, error) {
 		return "", fmt.Errorf("text: %w", err)
 	}
 	if len(data) > maxText {
-		return "", usageError{fmt.Errorf("text: longer than %d MiB", maxText>>20)}
+		return "", Inputf("text: longer than %d MiB", maxText>>20)
 	}
 	if err := checkText(data); err != nil {
-		return "", usageError{fmt.Errorf("text: %w", err)}
+		return "", Inputf("text: %w", err)
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
 
-// eachLine calls speak with each line of r that is not blank, as soon as it is complete.
-func eachLine(ctx context.Context, r io.Reader, speak func(line string) error) error {
+// ReadTextFile reads a small text file, such as a transcript.
+func ReadTextFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", IOError{err}
+	}
+	defer f.Close()
+	return ReadText(context.Background(), f)
+}
+
+// EachLine calls speak with each line of r that is not blank, as soon as it is complete.
+func EachLine(ctx context.Context, r io.Reader, speak func(line string) error) error {
 	br, err := await(ctx, func() (*bufio.Reader, error) { return textReader(r) })
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
@@ -74,7 +85,7 @@ func eachLine(ctx context.Context, r io.Reader, speak func(line string) error) e
 			return fmt.Errorf("text: line %d: %w", n, err)
 		}
 		if err := checkText(line); err != nil {
-			return usageError{fmt.Errorf("text: line %d: %w", n, err)}
+			return Inputf("text: line %d: %w", n, err)
 		}
 		text := strings.TrimRight(string(line), "\r\n")
 		if strings.TrimSpace(text) == "" {
@@ -92,7 +103,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if line = append(line, part...); len(line) > maxText {
-			return nil, usageError{fmt.Errorf("longer than %d MiB", maxText>>20)}
+			return nil, Inputf("longer than %d MiB", maxText>>20)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -120,7 +131,7 @@ func checkText(data []byte) error {
 }
 
 // await runs a blocking read, but does not outlast ctx: the read is then left behind, which is fine as the process
-// is about to end. A failing read is an ioError.
+// is about to end. A failing read is an IOError.
 func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -133,9 +144,9 @@ func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	}()
 	select {
 	case r := <-done:
-		var usage usageError
-		if r.err != nil && !errors.Is(r.err, io.EOF) && !errors.As(r.err, &usage) {
-			r.err = ioError{r.err}
+		var input InputError
+		if r.err != nil && !errors.Is(r.err, io.EOF) && !errors.As(r.err, &input) {
+			r.err = IOError{r.err}
 		}
 		return r.value, r.err
 	case <-ctx.Done():
