@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X 'main.version=$(VERSION)'
 SOVERSION  := 0
 LIBVERSION := $(SOVERSION).1.0
 LIBRARY    := $(BUILD)/libqwen.so.$(LIBVERSION)
-COMMANDS   := qwen-tts qwen-convert
+COMMANDS   := qwen-tts qwen-codec qwen-convert
 
 # Systems that everything but capi is built for without a C compiler.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
@@ -43,7 +43,7 @@ lib: ## build build/libqwen.so, the C library
 	@ln -sf libqwen.so.$(LIBVERSION) $(BUILD)/libqwen.so.$(SOVERSION)
 	@ln -sf libqwen.so.$(SOVERSION) $(BUILD)/libqwen.so
 
-commands: ## build build/bin/qwen-tts and build/bin/qwen-convert
+commands: ## build the commands into build/bin
 	@mkdir -p $(BUILD)/bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
 

@@ -28,10 +28,10 @@ func (m mismatch) Error() string        { return m.text }
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 
 // Check tells whether a model can speak with the voice; if not, the error is ErrMismatch. Files of one model at
-// different precisions have the same identity.
+// different precisions have the same identity. An identity of a codec alone, of width 0, is compared by what is known.
 func (v *Voice) Check(model Identity) error {
 	of := v.Model
-	if of.Width != model.Width {
+	if model.Width != 0 && of.Width != model.Width {
 		return v.misfit(model, "")
 	}
 	if len(v.Codes) > 0 && (of.Codebooks != model.Codebooks || of.CodebookSize != model.CodebookSize) {
@@ -56,12 +56,15 @@ func (v *Voice) misfit(model Identity, why string) error {
 
 // String is the identity in a line: "Qwen3-TTS-12Hz-1.7B-Base (1.7b, width 2048)".
 func (i Identity) String() string {
-	name, size := i.Name, i.Size
+	name, facts := i.Name, i.Size
 	if name == "" {
 		name = "a model without name"
 	}
-	if size != "" {
-		size += ", "
+	if i.Width == 0 {
+		return name
 	}
-	return fmt.Sprintf("%s (%swidth %d)", name, size, i.Width)
+	if facts != "" {
+		facts += ", "
+	}
+	return fmt.Sprintf("%s (%swidth %d)", name, facts, i.Width)
 }

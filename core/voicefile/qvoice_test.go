@@ -284,6 +284,11 @@ func TestCheck(t *testing.T) {
 		assert.ErrorIs(t, err, ErrMismatch)
 		assert.ErrorContains(t, err, want)
 	}
+	codec := Identity{Codebooks: 2, CodebookSize: 2048, Codec: v.Model.Codec} // without a talker
+	assert.NoError(t, v.Check(codec))
+	codec.Codec[0]++
+	assert.ErrorContains(t, v.Check(codec), "does not fit a model without name: its codes")
+
 	v.Codes = nil
 	other = v.Model
 	other.Codebooks, other.Codec[0] = 3, 77

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/audio"
+	"github.com/libqwen/libqwen/internal/atomicfile"
+	"github.com/libqwen/libqwen/internal/cli"
+)
+
+// An app is one run of the command. What was done goes to stdout, unless audio does; all else goes to stderr.
+type app struct {
+	stdout, stderr io.Writer
+	console        *cli.Console
+	options        *options
+	format         audio.Format
+}
+
+// run executes the command line and returns the exit code; a failure is one line on stderr.
+func (a *app) run(ctx context.Context, args []string) int {
+	a.console = cli.NewConsole(a.stderr, "qwen-codec")
+	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{Out: a.stdout, Err: a.stderr}, a.console)
+}
+
+func (a *app) execute(cmd *cobra.Command, o *options) (err error) {
+	a.options = o
+	if o.verbose {
+		a.console.Verbose()
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if a.format, err = audio.ParseFormat(o.format); err != nil {
+		return cli.Usagef("--format: %w", err)
+	}
+	ctx := cmd.Context()
+	switch {
+	case o.check != "":
+		return a.check()
+	case o.input == "":
+		return a.selfTest(ctx)
+	case o.decodes():
+		return a.decode(ctx)
+	}
+	return a.encode(ctx)
+}
+
+func (a *app) open() (*core.Codec, error) {
+	o, log := a.options, a.console.Logger()
+	c, err := core.OpenCodec(core.Options{
+		CodecPath: o.model, TalkerPath: o.talker, Device: o.device, Threads: o.threads, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log.Info("loaded", "codec", o.model, "codebooks", c.Codebooks(), "size", c.CodebookSize(), "hop", c.Hop())
+	if o.talker != "" {
+		log.Info("loaded", "talker", o.talker, "model", c.Identity())
+	}
+	return c, nil
+}
+
+// create starts an output file, before the work, so that a wrong path costs no time. The input is never replaced.
+func (a *app) create(path string) (*atomicfile.File, error) {
+	if there, err := os.Stat(path); err == nil {
+		if in, err := os.Stat(a.options.input); err == nil && os.SameFile(in, there) {
+			return nil, cli.Usagef("%s is the input and would be replaced", path)
+		}
+		if a.options.noClobber && there.Mode().IsRegular() {
+			return nil, cli.Usagef("%s exists, and --no-clobber is set", path)
+		}
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, cli.IOError{Err: err}
+	}
+	return f, nil
+}
+
+// save completes an output file.
+func save(f *atomicfile.File, data []byte) error {
+	if _, err := f.Writer().Write(data); err != nil {
+		return cli.IOError{Err: err}
+	}
+	if err := f.Commit(); err != nil {
+		return cli.IOError{Err: err}
+	}
+	return nil
+}
+
+// tell prints a line of results.
+func (a *app) tell(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
+		return cli.IOError{Err: err}
+	}
+	return nil
+}
+
+func seconds(samples int) float64 { return float64(samples) / core.SampleRate }
