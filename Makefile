@@ -25,9 +25,10 @@ SPEAKER  ?=
 LANG_    ?= auto
 INSTRUCT ?=
 
-TINY       := $(BUILD)/demo
-TINY_MODEL := $(TINY)/tiny-customvoice-17.gguf
-TINY_CODEC := $(TINY)/tiny-tokenizer-12hz.gguf
+TINY        := $(BUILD)/demo
+TINY_MODEL  := $(TINY)/tiny-customvoice-17.gguf
+TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
+TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
 .PHONY: all lib commands ggml demo tiny test check fmt vet lint cross go-test race fuzz abi bench clean help
@@ -51,7 +52,7 @@ ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only ch
 	@python3 scripts/fetch-ggml.py .ggml
 	@QWEN_GGML_DIR="$${QWEN_GGML_DIR:-$(CURDIR)/.ggml}" $(GO) run ./cmd/qwen-tts --list-devices
 
-demo: commands ggml tiny ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
+demo: commands ggml $(TINY_MODEL) $(TINY_CODEC) ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
 	@bash scripts/demo.sh
 
 demo: export MODEL := $(MODEL)
@@ -63,7 +64,7 @@ demo: export INSTRUCT := $(INSTRUCT)
 demo: export TINY_MODEL := $(TINY_MODEL)
 demo: export TINY_CODEC := $(TINY_CODEC)
 
-tiny: $(TINY_MODEL) $(TINY_CODEC) ## make the tiny random-weight models in build/demo
+tiny: $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS) ## make the tiny random-weight models in build/demo
 
 $(TINY)/%.gguf: $(TINY)/checkpoints $(wildcard convert/*.go ggml/gguf/*.go) | commands
 	$(BUILD)/bin/qwen-convert --force --type F32 $</$* $@
@@ -100,13 +101,13 @@ go-test: ggml ## the Go tests
 	QWEN_THREADS=1 $(GO) test ./...
 
 race: ggml ## the Go tests of the packages that share data between goroutines, under the race detector
-	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile
+	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./internal/...
 
 fuzz: ## fuzz every target for FUZZTIME (default 3s)
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)
 
 abi: all ggml tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
-	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC)
+	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS)
 
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare
