@@ -113,16 +113,13 @@ func (m *metadata) seanet(c *EncoderConfig) {
 	if filters%c.Compress != 0 {
 		m.fail("metadata %scompress: %d channels cannot be divided by %d", m.prefix, filters, c.Compress)
 	}
-	names := c.names()
 	c.Kernels = SEANetKernels{
-		First:    m.kernel("kernel_size", names.first),
-		Residual: m.kernel("residual_kernel_size", names.units[0][0]+".blk.1"),
-		Last:     m.kernel("last_kernel_size", names.last),
+		First:    m.kernel("kernel_size", convName(0)),
+		Residual: m.kernel("residual_kernel_size", unitName(c.module(0, 0))+".blk.1"),
+		Last:     m.kernel("last_kernel_size", convName(c.module(len(c.Strides), 1))),
 	}
-	for d := 1; m.err == nil && d <= c.Residuals; d++ {
-		if c.dilation(d-1) > maxWindow {
-			m.fail("metadata %sdilation_growth_rate: %d to the power of %d is too much", m.prefix, c.Growth, d-1)
-		}
+	if d := c.dilation(c.Residuals - 1); d > maxWindow {
+		m.fail("metadata %sdilation_growth_rate: %d is too much for %d units", m.prefix, c.Growth, c.Residuals)
 	}
 }
 

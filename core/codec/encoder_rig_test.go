@@ -53,7 +53,7 @@ func TestEncoderRefusals(t *testing.T) {
 				r.set("encoder.num_residual_layers", uint32(16))
 				r.set("encoder.dilation_growth_rate", uint32(16))
 			},
-			key + "encoder.dilation_growth_rate: 16 to the power of 4 is too much",
+			key + "encoder.dilation_growth_rate: 16 is too much for 16 units",
 		},
 		"epsilon":       {func(r *rig) { r.set("encoder.norm_eps", float32(-1)) }, key + "encoder.norm_eps: -1 is not positive"},
 		"layer missing": {func(r *rig) { r.set("encoder.num_hidden_layers", uint32(3)) }, "codec: tok_enc.blk.2.attn_norm.weight: missing"},

@@ -13,14 +13,14 @@ type SEANet struct {
 	first  Conv
 	stages []SEANetStage
 	last   Conv
-	index  int // of the last convolution
+	module int // number of the last convolution
 }
 
 // SEANetStage lowers the rate and doubles the channels.
 type SEANetStage struct {
-	units []SEANetUnit
-	down  StridedConv
-	index int // of the first unit in the reference's list of modules; the tensors' names hold it
+	units  []SEANetUnit
+	down   StridedConv
+	module int // number of the first unit
 }
 
 // SEANetUnit is x + conv2(ELU(conv1(ELU(x)))); conv1 may be dilated.
@@ -29,61 +29,40 @@ type SEANetUnit struct {
 	Conv2 Conv `gguf:"blk.3" shape:"1,inner,outer"`
 }
 
-// seanetNames are the tensors' names without what tells weight from bias. The reference numbers SEANet's modules, ELU
-// included: the numbers of the modules with weights are in the names.
-type seanetNames struct {
-	first, last string
-	units       [][]string // of each stage
-	down        []string
-}
+// module is the number of a stage's module j. The reference counts all modules, and the names of tensors have that
+// number: the first convolution, then the stages' units, ELU and strided convolution, ELU and the last convolution.
+func (c *EncoderConfig) module(stage, j int) int { return 1 + stage*(c.Residuals+2) + j }
 
-func (c *EncoderConfig) names() (n seanetNames) {
-	n.first = encoderPrefix + "conv.0"
-	at := 1
-	for range c.Strides {
-		var units []string
-		for range c.Residuals {
-			units = append(units, fmt.Sprintf(encoderPrefix+"res.%d", at))
-			at++
-		}
-		n.units = append(n.units, units)
-		n.down = append(n.down, fmt.Sprintf(encoderPrefix+"conv.%d", at+1)) // after an ELU
-		at += 2
-	}
-	n.last = fmt.Sprintf(encoderPrefix+"conv.%d", at+1)
-	return n
-}
+func convName(module int) string { return fmt.Sprintf(encoderPrefix+"conv.%d", module) }
+func unitName(module int) string { return fmt.Sprintf(encoderPrefix+"res.%d", module) }
 
 func (s *SEANet) load(l *nn.Loader, c *EncoderConfig) error {
-	names := c.names()
-	if err := s.first.LoadFrom(l, names.first, []int{c.Kernels.First, 1, c.Channels[0]}); err != nil {
+	n := len(c.Strides)
+	if err := s.first.LoadFrom(l, convName(0), []int{c.Kernels.First, 1, c.Channels[0]}); err != nil {
 		return err
 	}
-	s.stages = make([]SEANetStage, len(c.Strides))
-	at := 1
+	s.stages = make([]SEANetStage, n)
 	for i := range s.stages {
-		s.stages[i].index = at
-		if err := s.stages[i].load(l, c, names, i); err != nil {
+		if err := s.stages[i].load(l, c, i); err != nil {
 			return err
 		}
-		at += c.Residuals + 2
 	}
-	s.index = at + 1
-	return s.last.LoadFrom(l, names.last, []int{c.Kernels.Last, c.Channels[len(c.Strides)], c.Width})
+	s.module = c.module(n, 1)
+	return s.last.LoadFrom(l, convName(s.module), []int{c.Kernels.Last, c.Channels[n], c.Width})
 }
 
-func (s *SEANetStage) load(l *nn.Loader, c *EncoderConfig, names seanetNames, i int) error {
+func (s *SEANetStage) load(l *nn.Loader, c *EncoderConfig, i int) error {
 	in, out := c.Channels[i], c.Channels[i+1]
-	s.units = make([]SEANetUnit, c.Residuals)
+	s.module, s.units = c.module(i, 0), make([]SEANetUnit, c.Residuals)
 	for j := range s.units {
 		s.units[j].Conv1.dilation = c.dilation(j)
 		dims := nn.Dims{"taps": c.Kernels.Residual, "outer": in, "inner": in / c.Compress}
-		if err := l.Load(&s.units[j], names.units[i][j], dims); err != nil {
+		if err := l.Load(&s.units[j], unitName(s.module+j), dims); err != nil {
 			return err
 		}
 	}
 	s.down.stride = c.Strides[i]
-	return s.down.LoadFrom(l, names.down[i], []int{2 * s.down.stride, in, out})
+	return s.down.LoadFrom(l, convName(c.module(i, c.Residuals+1)), []int{2 * s.down.stride, in, out})
 }
 
 // Forward maps samples [1, T] to [width, T/r], r the product of all strides; what is missing to a whole step of a
@@ -93,15 +72,15 @@ func (s *SEANet) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
 	for i := range s.stages {
 		x = s.stages[i].Forward(x, m)
 	}
-	return s.last.Forward(x.ELU(), m).TapF("seanet_layer%d", s.index).Tap("seanet_out")
+	return s.last.Forward(x.ELU(), m).TapF("seanet_layer%d", s.module).Tap("seanet_out")
 }
 
 // Forward maps x [C, T] to [2C, T/stride].
 func (s *SEANetStage) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
 	for j := range s.units {
-		x = s.units[j].Forward(x, m).TapF("seanet_layer%d", s.index+j)
+		x = s.units[j].Forward(x, m).TapF("seanet_layer%d", s.module+j)
 	}
-	return s.down.Forward(x.ELU(), m).TapF("seanet_layer%d", s.index+len(s.units)+1)
+	return s.down.Forward(x.ELU(), m).TapF("seanet_layer%d", s.module+len(s.units)+1)
 }
 
 // Forward maps x [C, T] to [C, T].
