@@ -40,7 +40,7 @@ var lattice = map[string]string{
 	"internal/npy":  "",
 
 	"internal/atomicfile": "",
-	"internal/cli":        "core",
+	"internal/cli":        "core core/audio",
 
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",

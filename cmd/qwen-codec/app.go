@@ -66,6 +66,18 @@ func (a *app) open() (*core.Codec, error) {
 	return c, nil
 }
 
+// readTranscript reads --ref-text; without it, the transcript is empty.
+func (a *app) readTranscript() (string, error) {
+	if a.options.refText == "" {
+		return "", nil
+	}
+	text, err := cli.ReadTranscript(a.options.refText)
+	if err != nil {
+		return "", fmt.Errorf("--ref-text: %w", err)
+	}
+	return text, nil
+}
+
 // create starts an output file, before the work, so that a wrong path costs no time. The input is never replaced.
 func (a *app) create(path string) (*atomicfile.File, error) {
 	if there, err := os.Stat(path); err == nil {

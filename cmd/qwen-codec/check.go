@@ -19,14 +19,14 @@ func (a *app) check() error {
 	}
 	transcript, err := a.readTranscript()
 	if err != nil {
-		return fmt.Errorf("--ref-text: %w", err)
+		return err
 	}
 	path := a.options.check
 	clip, err := audio.Load(path)
 	if err != nil {
 		return cli.FileError(err)
 	}
-	r := examine(clip, transcript)
+	r := cli.Examine(clip, transcript)
 	if a.options.trim && r.Err() == nil {
 		r.Steps = append([]string{trimStep(clip)}, r.Steps...)
 	}

@@ -36,9 +36,9 @@ func (a *app) encode(ctx context.Context) error {
 	}
 	transcript, err := a.readTranscript()
 	if err != nil {
-		return fmt.Errorf("--ref-text: %w", err)
+		return err
 	}
-	pcm, err := a.readClip(a.options.input, transcript)
+	pcm, err := cli.ReadClip(a.console, a.options.input, transcript, a.options.trim)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,8 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	switch {
 	case o.listSpeakers:
 		return s.listSpeakers()
+	case o.output == "":
+		return s.saveVoice(ctx)
 	case o.byLine:
 		return s.speakLines(ctx)
 	case o.output == "-":
@@ -88,7 +90,7 @@ func (s *session) speakToFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	defer s.engine.Close()
@@ -107,7 +109,7 @@ func (s *session) speakToStdout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	defer s.engine.Close()
@@ -117,7 +119,7 @@ func (s *session) speakToStdout(ctx context.Context) error {
 // speakLines writes one WAV per line of text to stdout. Each is written at once when its line has been spoken, and
 // its header tells its size, so that a reader can take the stream apart.
 func (s *session) speakLines(ctx context.Context) error {
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	defer s.engine.Close()

@@ -44,7 +44,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	code, out, errs := run(t.Context(), "", "--help")
 	require.Equal(t, 0, code, errs)
 	for _, flag := range []string{"model", "codec", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
-		"ref-text", "max-new", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
+		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
 		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
 		"progress", "list-speakers", "list-devices", "verbose", "version", "help"} {
 		assert.Regexp(t, `(?m)^\s+(-\w, )?--`+flag+`[ \n]`, out)
@@ -81,6 +81,13 @@ func TestUsageErrors(t *testing.T) {
 		"lines with dump":     {append([]string{"-o", "-", "--stream-by-line", "--dump", "d"}, model...), "--dump"},
 		"codes alone":         {append([]string{"-o", out, "--ref-rvq", "x.rvq"}, model...), "--ref-rvq needs --ref-spk and --ref-text"},
 		"two references":      {append([]string{"-o", out, "--ref-wav", "x.wav", "--ref-spk", "x.spk"}, model...), "exclude each other"},
+		"two voices":          {append([]string{"-o", out, "--voice", "x.qvoice", "--design", "calm"}, model...), "--voice and --design exclude each other"},
+		"nothing to keep":     {append([]string{"--save-voice", "x.qvoice"}, model...), "need a voice"},
+		"nothing to leave":    {append([]string{"-o", out, "--x-vector-only"}, model...), "need a voice"},
+		"nothing to trim":     {append([]string{"-o", out, "--voice", "x.qvoice", "--trim-ref"}, model...), "--trim-ref needs --ref-wav"},
+		"design for nobody":   {append([]string{"-o", out, "--design", "calm"}, model...), "--design needs --base"},
+		"base without design": {append([]string{"-o", out, "--base", "b.gguf"}, model...), "need --design"},
+		"design and style":    {append([]string{"-o", out, "--design", "calm", "--base", "b", "--instruct", "x"}, model...), "--design excludes"},
 		"broken text":         {append([]string{"-o", out, "--text", "a\xffb"}, model...), "invalid UTF-8 at byte 1"},
 		"broken text, stdout": {append([]string{"-o", "-", "--text", "a\xffb"}, model...), "invalid UTF-8 at byte 1"},
 	} {

@@ -108,7 +108,7 @@ func TestSpeaksWithVoiceFiles(t *testing.T) {
 	for i := range ref {
 		ref[i] = flat[i*shape[1] : (i+1)*shape[1]]
 	}
-	rvq, err := voicefile.FormatCodes(ref, shape[1], codebookEntries)
+	rvq, err := voicefile.FormatCodes(ref, shape[1], 512)
 	require.NoError(t, err)
 
 	mustRun(t, c.Text, tiny(t, c.Model, "--lang", c.Language, "--greedy", "--max-new", "12", "--dump", dir,

@@ -16,6 +16,8 @@ type options struct {
 
 	text, format, lang, instruct, speaker, layout string
 	refWAV, refSpk, refRVQ, refText               string
+	voice, saveVoice, design, base, anchor        string
+	trimRef, xvectorOnly                          bool
 	maxNew                                        int
 	chunk                                         float32
 	byLine                                        bool
@@ -47,11 +49,20 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.lang, "lang", "auto", "language: a `name`, alias or ISO code")
 	f.StringVar(&o.instruct, "instruct", "", "style in free `text`: required for VoiceDesign, optional for CustomVoice")
 	f.StringVar(&o.speaker, "speaker", "", "speaker `name` (CustomVoice; see --list-speakers)")
-	f.StringVar(&o.refWAV, "ref-wav", "", "reference WAV `file` to clone (Base)")
-	f.StringVar(&o.refSpk, "ref-spk", "", "`file` with an extracted speaker embedding, replaces --ref-wav (Base)")
-	f.StringVar(&o.refRVQ, "ref-rvq", "", "`file` with the reference's codes; needs --ref-spk and --ref-text (Base)")
-	f.StringVar(&o.refText, "ref-text", "", "`file` with the transcript of the reference (Base)")
 	f.StringVar(&o.layout, "text-layout", "auto", "`layout` of the text in the prompt: auto, whole or streamed")
+
+	f = flags.Group("Voices (Base)")
+	f.StringVar(&o.refWAV, "ref-wav", "", "recording `file` to clone: WAV, FLAC, MP3, Ogg, AIFF, CAF …")
+	f.StringVar(&o.refText, "ref-text", "", "`file` with the transcript of the reference: the model then continues it")
+	f.BoolVar(&o.trimRef, "trim-ref", false, "cut off silence and fades at both ends of --ref-wav, at most 40 % of it")
+	f.StringVar(&o.voice, "voice", "", "voice `file` (.qvoice) of --save-voice or qwen-codec")
+	f.BoolVar(&o.xvectorOnly, "x-vector-only", false, "take the speaker's vector only, as if there were no transcript")
+	f.StringVar(&o.refSpk, "ref-spk", "", "`file` with an extracted speaker embedding (.spk), replaces --ref-wav")
+	f.StringVar(&o.refRVQ, "ref-rvq", "", "`file` with the reference's codes (.rvq); needs --ref-spk and --ref-text")
+	f.StringVar(&o.saveVoice, "save-voice", "", "write the voice to `file` (.qvoice); -o may then be left out")
+	f.StringVar(&o.design, "design", "", "design a voice by its `description` with --model, a VoiceDesign talker, for --base")
+	f.StringVar(&o.base, "base", "", "Base talker `GGUF` that the designed voice is for, and that speaks")
+	f.StringVar(&o.anchor, "anchor-text", "", "`text` that the designed voice is recorded with (default: two sentences in --lang)")
 
 	f = flags.Group("Output")
 	f.StringVar(&o.format, "format", "wav16", "`format` of the samples: wav16, wav24 or wav32 (float)")
@@ -106,16 +117,41 @@ func (o *options) check() error {
 		return cli.Usagef("--codec is missing")
 	case o.listSpeakers:
 		return nil
-	case o.output == "":
+	case o.output == "" && o.saveVoice == "":
 		return cli.Usagef("-o is missing")
 	case o.byLine && o.output != "-":
 		return cli.Usagef("--stream-by-line needs -o -")
 	case o.byLine && o.dump != "":
 		return cli.Usagef("--dump is of one synthesis, --stream-by-line makes many")
+	}
+	return o.checkVoice()
+}
+
+// checkVoice refuses contradictions about the voice.
+func (o *options) checkVoice() error {
+	var sources []string
+	for _, f := range []struct{ flag, value string }{
+		{"--ref-wav", o.refWAV}, {"--ref-spk", o.refSpk}, {"--voice", o.voice}, {"--design", o.design},
+	} {
+		if f.value != "" {
+			sources = append(sources, f.flag)
+		}
+	}
+	switch {
 	case o.refRVQ != "" && (o.refSpk == "" || o.refText == ""):
 		return cli.Usagef("--ref-rvq needs --ref-spk and --ref-text")
-	case o.refWAV != "" && o.refSpk != "":
-		return cli.Usagef("--ref-wav and --ref-spk exclude each other")
+	case len(sources) > 1:
+		return cli.Usagef("%s and %s exclude each other", sources[0], sources[1])
+	case len(sources) == 0 && (o.saveVoice != "" || o.xvectorOnly):
+		return cli.Usagef("--save-voice and --x-vector-only need a voice: --ref-wav, --ref-spk, --voice or --design")
+	case o.trimRef && o.refWAV == "":
+		return cli.Usagef("--trim-ref needs --ref-wav")
+	case o.design == "" && (o.base != "" || o.anchor != ""):
+		return cli.Usagef("--base and --anchor-text need --design")
+	case o.design != "" && o.base == "":
+		return cli.Usagef("--design needs --base: a VoiceDesign model speaks in a voice of its own by --instruct")
+	case o.design != "" && (o.instruct != "" || o.speaker != "" || o.refText != ""):
+		return cli.Usagef("--design excludes --instruct, --speaker and --ref-text")
 	}
 	return nil
 }

@@ -10,13 +10,14 @@ import (
 
 // listSpeakers prints one name per line, so that a script can read them.
 func (s *session) listSpeakers() error {
-	if err := s.load(); err != nil {
+	engine, err := s.load(s.options.model)
+	if err != nil {
 		return err
 	}
-	defer s.engine.Close()
-	speakers := s.engine.Speakers()
+	defer engine.Close()
+	speakers := engine.Speakers()
 	if len(speakers) == 0 {
-		s.app.console.Linef("the model (%s) has no named speakers", s.engine.ModelType())
+		s.app.console.Linef("the model (%s) has no named speakers", engine.ModelType())
 	}
 	for _, name := range speakers {
 		if _, err := fmt.Fprintln(s.app.stdout, name); err != nil {

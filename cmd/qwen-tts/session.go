@@ -9,7 +9,7 @@ import (
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 	"github.com/libqwen/libqwen/core/sample"
-	"github.com/libqwen/libqwen/core/voicefile"
+	"github.com/libqwen/libqwen/internal/atomicfile"
 	"github.com/libqwen/libqwen/internal/cli"
 )
 
@@ -27,23 +27,57 @@ type session struct {
 }
 
 // open loads the model and prepares the request; it fails on whatever is wrong with either before any synthesis.
-func (s *session) open() error {
-	if err := s.load(); err != nil {
+func (s *session) open(ctx context.Context) error {
+	r, err := s.readReference()
+	if err != nil {
 		return err
 	}
-	req, err := s.newRequest()
+	file, err := s.createVoice()
 	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer file.Discard()
+	}
+	model := s.options.model
+	if s.options.design != "" {
+		if r, err = s.renderAnchor(ctx); err != nil {
+			return err
+		}
+		model = s.options.base
+	}
+	if s.engine, err = s.load(model); err != nil {
+		return err
+	}
+	if err := s.prepare(ctx, r, file); err != nil {
 		s.engine.Close()
 		return err
+	}
+	return nil
+}
+
+// prepare makes the request, all but its text, and writes its voice if there is a file for it.
+func (s *session) prepare(ctx context.Context, r reference, file *atomicfile.File) error {
+	req := s.newRequest(s.engine)
+	if err := s.applyReference(&req, r); err != nil {
+		return err
+	}
+	if file != nil {
+		if err := s.keepVoice(ctx, &req, file); err != nil {
+			return err
+		}
+	}
+	if s.options.xvectorOnly {
+		forgetCodes(&req)
 	}
 	s.request = req
 	return nil
 }
 
-func (s *session) load() error {
+func (s *session) load(talker string) (*core.Engine, error) {
 	o := s.options
-	engine, err := core.Open(core.Options{
-		TalkerPath:       o.model,
+	return core.Open(core.Options{
+		TalkerPath:       talker,
 		CodecPath:        o.codec,
 		Device:           o.device,
 		Threads:          o.threads,
@@ -53,16 +87,12 @@ func (s *session) load() error {
 		ClampFP16:        o.clampFP16,
 		Logger:           s.app.console.Logger(),
 	})
-	if err != nil {
-		return err
-	}
-	s.engine = engine
-	return nil
 }
 
-func (s *session) newRequest() (core.Request, error) {
+// newRequest has what the flags say of sampling and style.
+func (s *session) newRequest(engine *core.Engine) core.Request {
 	o := s.options
-	req := s.engine.DefaultRequest()
+	req := engine.DefaultRequest()
 	req.Language, req.Speaker, req.Instruct = o.lang, o.speaker, o.instruct
 	req.Layout = s.layout
 	req.Seed = o.seed
@@ -71,7 +101,7 @@ func (s *session) newRequest() (core.Request, error) {
 		req.MaxFrames = o.maxNew
 	}
 	o.applySampling(&req.Talker, &req.Predictor, s.changed)
-	return req, s.applyReference(&req)
+	return req
 }
 
 // applySampling overrides what the model defaults to by the flags that were given.
@@ -94,37 +124,6 @@ func (o *options) applySampling(talker, predictor *sample.Params, changed func(f
 	}
 }
 
-// applyReference reads the files that describe a voice to clone.
-func (s *session) applyReference(req *core.Request) (err error) {
-	o := s.options
-	if o.refText != "" {
-		if req.RefText, err = cli.ReadTextFile(o.refText); err != nil {
-			return fmt.Errorf("--ref-text: %w", err)
-		}
-	}
-	if o.refWAV != "" {
-		if req.RefAudio, err = s.readClip(o.refWAV); err != nil {
-			return fmt.Errorf("--ref-wav: %w", err)
-		}
-	}
-	if o.refSpk == "" {
-		return nil
-	}
-	req.Voice = &core.Voice{}
-	if req.Voice.XVector, err = voicefile.ReadXVector(o.refSpk); err != nil {
-		return fmt.Errorf("--ref-spk: %w", cli.FileError(err))
-	}
-	if o.refRVQ != "" {
-		if req.Voice.Codes, err = voicefile.ReadCodes(o.refRVQ, s.engine.NumCodebooks(), codebookEntries); err != nil {
-			return fmt.Errorf("--ref-rvq: %w", cli.FileError(err))
-		}
-	}
-	return nil
-}
-
-// codebookEntries of the codec; a .rvq file is packed for them.
-const codebookEntries = 2048
-
 // speak synthesises one text into one WAV. A stream gets each frame as soon as it is generated.
 func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bool) error {
 	wav, err := audio.NewWriter(w, s.format, core.SampleRate)
@@ -134,18 +133,12 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 	req := s.request
 	req.Text = text
 	req.Stream = stream
-	if s.showBar {
-		b := newBar(s.app.stderr, text, req.MaxFrames)
-		s.app.console.Status(b.clear)
-		req.Progress = func(p core.Progress) { s.app.console.Update(func() { b.update(p) }) }
-	}
-	res, err := s.engine.Synthesize(ctx, &req, func(pcm []float32) error {
+	res, err := s.synthesize(ctx, s.engine, &req, func(pcm []float32) error {
 		if err := wav.Write(pcm); err != nil {
 			return cli.IOError{Err: err} // the engine hands it back, wrapped
 		}
 		return nil
 	})
-	s.app.console.Status(nil)
 	if err != nil {
 		return err
 	}
@@ -156,6 +149,20 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 	return nil
 }
 
+// synthesize speaks a request beside a progress bar.
+func (s *session) synthesize(ctx context.Context, engine *core.Engine, req *core.Request, emit func([]float32) error) (core.Result, error) {
+	if s.showBar {
+		b := newBar(s.app.stderr, req.Text, req.MaxFrames)
+		s.app.console.Status(b.clear)
+		defer s.app.console.Status(nil)
+		req.Progress = func(p core.Progress) { s.app.console.Update(func() { b.update(p) }) }
+	}
+	return engine.Synthesize(ctx, req, emit)
+}
+
+// talkative tells whether what went well is worth a line, too.
+func (s *session) talkative() bool { return s.showBar || s.options.verbose }
+
 // report tells what the user may not have expected, and on request what was done.
 func (s *session) report(res *core.Result) {
 	switch res.Finish {
@@ -165,7 +172,7 @@ func (s *session) report(res *core.Result) {
 	case core.FinishEmpty:
 		s.app.console.Linef("warning: the model ended the speech at once (finish_reason empty); the audio is empty")
 	}
-	if s.showBar || s.options.verbose {
+	if s.talkative() {
 		s.app.console.Linef("%s", summary(res))
 	}
 }
