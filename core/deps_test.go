@@ -25,7 +25,7 @@ var lattice = map[string]string{
 	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
-	"core/codec":     "core/nn ggml ggml/gguf",
+	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",
 	"core/nn":        "ggml ggml/gguf internal/half",
 	"core/prompt":    "core/bpe",
 	"core/bpe":       "",
@@ -35,6 +35,7 @@ var lattice = map[string]string{
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 
 	"ggml":          "ggml/gguf",
+	"ggml/kernels":  "ggml ggml/gguf",
 	"ggml/gguf":     "internal/half",
 	"internal/half": "",
 	"internal/npy":  "",

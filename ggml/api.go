@@ -10,11 +10,11 @@ import (
 // cTensor is the public prefix of struct ggml_tensor, the only fields read or written from here:
 // the rest differs between builds.
 type cTensor struct {
-	typ    Type
-	_      uint32
-	buffer unsafe.Pointer
-	ne     [4]int64
-	nb     [4]uintptr
+	typ Type
+	_   uint32
+	_   unsafe.Pointer // buffer
+	ne  [4]int64
+	nb  [4]uintptr
 }
 
 // Opaque C objects.
@@ -83,6 +83,12 @@ type api struct {
 	ggml_permute func(cContext, *cTensor, int32, int32, int32, int32) *cTensor
 	// struct ggml_tensor * ggml_repeat_4d(ctx, a, int64_t ne0, ne1, ne2, ne3)
 	ggml_repeat_4d func(cContext, *cTensor, int64, int64, int64, int64) *cTensor
+
+	// struct ggml_tensor * ggml_custom_4d(ctx, enum ggml_type type, int64_t ne0, ne1, ne2, ne3,
+	//   struct ggml_tensor ** args, int n_args, ggml_custom_op_t fun, int n_tasks, void * userdata)
+	ggml_custom_4d func(cContext, Type, int64, int64, int64, int64, **cTensor, int32, uintptr, int32, unsafe.Pointer) *cTensor
+	// void * ggml_new_buffer(struct ggml_context * ctx, size_t nbytes)
+	ggml_new_buffer func(cContext, uintptr) unsafe.Pointer
 
 	// struct ggml_cgraph * ggml_new_graph_custom(ctx, size_t size, bool grads)
 	ggml_new_graph_custom func(cContext, uintptr, bool) cGraph
@@ -237,6 +243,8 @@ func (f *api) symbols() []symbol {
 		{"ggml_reshape_4d", &f.ggml_reshape_4d},
 		{"ggml_permute", &f.ggml_permute},
 		{"ggml_repeat_4d", &f.ggml_repeat_4d},
+		{"ggml_custom_4d", &f.ggml_custom_4d},
+		{"ggml_new_buffer", &f.ggml_new_buffer},
 		{"ggml_new_graph_custom", &f.ggml_new_graph_custom},
 		{"ggml_build_forward_expand", &f.ggml_build_forward_expand},
 		{"ggml_graph_n_nodes", &f.ggml_graph_n_nodes},

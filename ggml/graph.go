@@ -33,6 +33,7 @@ type Builder struct {
 	graph   cGraph
 	inputs  *Arena
 	outputs []Tensor
+	calls   []call
 	tapping bool
 	taps    []Tap
 }
@@ -67,6 +68,7 @@ func (g *Graph) finish(b *Builder) error {
 	if !fn.ggml_gallocr_alloc_graph(g.alloc, g.graph) {
 		return fmt.Errorf("ggml: %s: %w for the intermediate results of a graph", g.be.Name, ErrMemory)
 	}
+	bindCalls(b.calls)
 	if g.be.host {
 		for _, t := range b.outputs {
 			t.mem.ptr = fn.ggml_get_data(t.c)
@@ -101,6 +103,9 @@ func (b *Builder) Output(name string, t Tensor) Tensor {
 	b.outputs = append(b.outputs, t)
 	return t
 }
+
+// Tapping tells whether the graph keeps the results that Tap names.
+func (b *Builder) Tapping() bool { return b.tapping }
 
 // Tap names an intermediate result and returns it. A graph built with taps keeps a copy of it.
 func (t Tensor) Tap(name string) Tensor {

@@ -60,6 +60,14 @@ func (t Tensor) String() string {
 	return fmt.Sprintf("%v%v", t.Type(), t.Shape())
 }
 
+// Host is the data of a tensor in an arena that lies in memory of the host, nil elsewhere.
+func (t Tensor) Host() []byte {
+	if t.mem == nil || t.mem.ptr == nil {
+		return nil
+	}
+	return unsafe.Slice((*byte)(t.mem.ptr), fn.ggml_nbytes(t.c))
+}
+
 // element is what can be moved between the host and a tensor.
 type element interface {
 	~float32 | ~int32 | ~int64 | ~uint16 | ~uint8
@@ -132,3 +140,9 @@ func move[E element](t Tensor, v []E, offset uintptr, up bool) {
 		fn.ggml_backend_tensor_get(t.c, unsafe.Pointer(unsafe.SliceData(v)), offset, n)
 	}
 }
+
+// Builder is the graph under construction that t belongs to; nil for memory in an arena.
+func (t Tensor) Builder() *Builder { return t.b }
+
+// Dense tells whether the elements lie without gaps.
+func (t Tensor) Dense() bool { return t.dense() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // Architecture is general.architecture of a file that holds the speech tokenizer.
@@ -19,6 +20,7 @@ const SampleRate = 24000
 type Config struct {
 	Hop     int // samples a frame
 	Decoder DecoderConfig
+	Kernels kernels.Level // of the convolutions on the CPU; None: ggml's operations, as on other devices
 }
 
 // DecoderConfig is the geometry of the decoder.
@@ -69,7 +71,7 @@ func readConfig(f *gguf.File) (Config, error) {
 	}
 	m := &metadata{f: f, prefix: Architecture + "."}
 	m.int("output_sample_rate", SampleRate, SampleRate)
-	c := Config{Hop: m.int("decode_upsample_rate", 1, maxHop)}
+	c := Config{Hop: m.int("decode_upsample_rate", 1, maxHop), Kernels: kernels.Best()}
 	m.prefix += "decoder."
 	c.Decoder = m.decoder()
 	if m.err == nil && c.Decoder.hop() != c.Hop {

@@ -7,27 +7,47 @@ import (
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // Conv is a causal convolution y[t] = b + Σk W[k]·x[t - (K-1-k)·d]. Rows before the first are zero.
 type Conv struct {
 	past
-	weight   ggml.Tensor // F32 [K·C in, C out]
+	weight   ggml.Tensor // F32 [K·C in, C out], or what its kernel wants
 	bias     ggml.Tensor // F32 [C out]
+	out      int
 	taps     int
-	dilation int // 0 is 1
+	dilation int           // 0 is 1
+	level    kernels.Level // of its kernel; None: ggml's operations
 }
 
 // LoadFrom implements nn.Custom for a kernel [K, C in, C out].
-func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) (err error) {
+func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	k, in, out := shape[0], shape[1], shape[2]
 	c.dilation = max(c.dilation, 1)
-	c.taps, c.past = k, past{channels: in, rows: (k - 1) * c.dilation}
-	c.weight, err = relaid(l, name+".weight", shape, func(dst, src []float32) { relayConv(dst, src, k, in) }, k*in, out)
+	c.taps, c.out, c.past = k, out, past{channels: in, rows: (k - 1) * c.dilation}
+	return c.load(l, name, shape, kernels.ConvLayout(k, in, out), func(dst, src []float32) { relayConv(dst, src, k, in) }, 1)
+}
+
+// load lays the weights out for the kernel, or relays them; it loads the bias, which each of times new rows has.
+func (c *Conv) load(l *nn.Loader, name string, shape []int, layout kernels.Layout, relay func(dst, src []float32), times int) error {
+	t, err := l.Find(name+".weight", shape...)
 	if err != nil {
 		return err
 	}
-	c.bias, err = repeated(l, name+".bias", out, 1)
+	if !kernels.Packs(t.Type) {
+		c.level = kernels.None
+	}
+	if c.level != kernels.None {
+		pack := func(dst, src []byte) { c.level.Pack(dst, src, t.Type, layout) }
+		c.weight = l.Relay(t, pack, c.level.PackedShape(layout)...)
+		c.bias, err = repeated(l, name+".bias", c.out/times, 1)
+		return err
+	}
+	if c.weight, err = relaid(l, name+".weight", shape, relay, c.taps*c.channels, c.out); err != nil {
+		return err
+	}
+	c.bias, err = repeated(l, name+".bias", c.out/times, times)
 	return err
 }
 
@@ -70,9 +90,66 @@ func relayConv(dst, src []float32, k, in int) {
 	}
 }
 
+// then is what follows a convolution; its kernel does it with the sums at hand.
+type then struct {
+	add   ggml.Tensor // a residual, the shape of the result
+	snake *Snake      // the activation before the next layer
+	keep  bool        // the sum is wanted besides its activation
+}
+
+// apply returns y plus the residual, and the activation of that.
+func (n then) apply(y ggml.Tensor) (sum, activated ggml.Tensor) {
+	if n.add.Valid() {
+		y = n.add.Add(y)
+	}
+	if n.snake != nil {
+		activated = n.snake.Forward(y)
+	}
+	return y, activated
+}
+
 // Forward maps x [C in, T] to [C out, T].
 func (c *Conv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
+	y, _ := c.forward(x, m, then{})
+	return y
+}
+
+// forward maps x [C in, T] to the sum [C out, T] and its activation; what is not wanted may be missing.
+func (c *Conv) forward(x ggml.Tensor, m *memory, next then) (sum, activated ggml.Tensor) {
+	if c.level == kernels.None {
+		return next.apply(c.sum(x, m))
+	}
+	return c.fused(x, m, next)
+}
+
+// sum is the convolution with ggml's operations.
+func (c *Conv) sum(x ggml.Tensor, m *memory) ggml.Tensor {
 	return product(c.weight, taps(c.extend(x, m), c.taps, c.dilation)).Add(c.bias)
+}
+
+// fused is the convolution, and what follows, with our kernel.
+func (c *Conv) fused(x ggml.Tensor, m *memory, next then) (sum, activated ggml.Tensor) {
+	k := kernels.Conv{Level: c.level, In: c.channels, Out: c.out, Taps: c.taps, Dilation: c.dilation, Weight: c.weight, Bias: c.bias}
+	after := kernels.Then{Add: next.add, Sum: next.keep || m.b.Tapping()}
+	if next.snake != nil {
+		after.Alpha, after.InvBeta = next.snake.alpha, next.snake.invBeta
+	}
+	var before ggml.Tensor
+	if c.rows > 0 {
+		before = m.b.Use(m.rows[&c.past])
+	}
+	sum, activated = k.Forward(m.b, before, x, after)
+	if c.rows > 0 {
+		kernels.Carry(m.b, before, x, either(sum, activated))
+	}
+	return sum, activated
+}
+
+func either(a, b ggml.Tensor) ggml.Tensor {
+	if a.Valid() {
+		return a
+	}
+	return b
 }
 
 // taps of all outputs, side by side: x [C, L] -> [C·K, L - (K-1)·d].
@@ -98,26 +175,19 @@ func product(w, x ggml.Tensor) ggml.Tensor {
 
 // TransConv is a causal transposed convolution of stride s with s or 2s taps, cut to the length s·T. Output s·t + r
 // sees W[r]·x[t] and W[r+s]·x[t-1]: it is an ordinary convolution with s·C outputs, which lie side by side as the s
-// new rows.
+// new rows, and K/s taps.
 type TransConv struct {
-	past
-	weight ggml.Tensor // F32 [taps·C in, s·C out]
-	bias   ggml.Tensor // F32 [s·C out]
+	Conv
 	stride int
-	taps   int // K / s
 }
 
 // LoadFrom implements nn.Custom for a kernel [K, C out, C in].
-func (c *TransConv) LoadFrom(l *nn.Loader, name string, shape []int) (err error) {
+func (c *TransConv) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	k, out, in := shape[0], shape[1], shape[2]
-	c.taps = k / c.stride
+	c.dilation, c.taps, c.out = 1, k/c.stride, c.stride*out
 	c.past = past{channels: in, rows: c.taps - 1}
-	c.weight, err = relaid(l, name+".weight", shape, func(dst, src []float32) { c.relay(dst, src, out, in) }, c.taps*in, c.stride*out)
-	if err != nil {
-		return err
-	}
-	c.bias, err = repeated(l, name+".bias", out, c.stride)
-	return err
+	layout := kernels.TransConvLayout(c.taps, c.stride, in, out)
+	return c.load(l, name, shape, layout, func(dst, src []float32) { c.relay(dst, src, out, in) }, c.stride)
 }
 
 // relay brings [K, C out, C in] to [C in, taps, C out, s]; the oldest tap has the last of the K.
@@ -135,9 +205,25 @@ func (c *TransConv) relay(dst, src []float32, out, in int) {
 
 // Forward maps x [C in, T] to [C out, s·T].
 func (c *TransConv) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
-	t := x.Dim(1)
-	y := product(c.weight, taps(c.extend(x, m), c.taps, 1)).Add(c.bias) // [s·C out, T]
-	return y.Reshape(y.Dim(0)/c.stride, c.stride*t)
+	y, _ := c.forward(x, m, then{})
+	return y
+}
+
+// forward is Conv.forward for results [C out, s·T].
+func (c *TransConv) forward(x ggml.Tensor, m *memory, next then) (sum, activated ggml.Tensor) {
+	if c.level == kernels.None {
+		return next.apply(c.spread(c.sum(x, m)))
+	}
+	sum, activated = c.fused(x, m, next)
+	return c.spread(sum), c.spread(activated)
+}
+
+// spread views rows [s·C, T] as [C, s·T].
+func (c *TransConv) spread(y ggml.Tensor) ggml.Tensor {
+	if !y.Valid() {
+		return y
+	}
+	return y.Reshape(c.out/c.stride, c.stride*y.Dim(1))
 }
 
 // DepthwiseConv is a causal convolution of each channel by itself.

@@ -1,6 +1,9 @@
 package codec
 
-import "github.com/libqwen/libqwen/ggml"
+import (
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/kernels"
+)
 
 // dilations of a DAC block's residual units; the reference has them in code.
 var dilations = [...]int{1, 3, 9}
@@ -21,26 +24,34 @@ type ResUnit struct {
 }
 
 // newBlock makes a block of a stride, to be loaded.
-func newBlock(stride int) Block {
-	b := Block{Conv: TransConv{stride: stride}, Res: make([]ResUnit, len(dilations))}
+func newBlock(stride int, level kernels.Level) Block {
+	b := Block{Res: make([]ResUnit, len(dilations))}
+	b.Conv.stride, b.Conv.level = stride, level
 	for i, d := range dilations {
-		b.Res[i].Conv1.dilation = d
+		b.Res[i].Conv1.dilation, b.Res[i].Conv1.level, b.Res[i].Conv2.level = d, level, level
 	}
 	return b
 }
 
-// Forward maps x [C in, T] to [C out, stride·T].
-func (b *Block) Forward(x ggml.Tensor, m *memory, i int) ggml.Tensor {
-	x = b.Act.Forward(x).TapF("dac_block%d_snake", i)
-	x = b.Conv.Forward(x, m).TapF("dac_block%d_transconv", i)
+// Forward maps Act's result x [C in, T] to the activation that follows the block, [C out, stride·T].
+func (b *Block) Forward(x ggml.Tensor, m *memory, i int, next *Snake) ggml.Tensor {
+	x.TapF("dac_block%d_snake", i)
+	y, x := b.Conv.forward(x, m, then{snake: &b.Res[0].Act1, keep: true})
+	y.TapF("dac_block%d_transconv", i)
 	for j := range b.Res {
-		x = b.Res[j].Forward(x, m).TapF("dac_block%d_res%d", i, j)
+		after := then{add: y, snake: next}
+		if j+1 < len(b.Res) {
+			after.snake, after.keep = &b.Res[j+1].Act1, true
+		}
+		y, x = b.Res[j].Forward(x, m, after)
+		y.TapF("dac_block%d_res%d", i, j)
 	}
-	return x.TapF("dac_block%d", i)
+	y.TapF("dac_block%d", i)
+	return x
 }
 
-// Forward maps x [C, T] to [C, T].
-func (r *ResUnit) Forward(x ggml.Tensor, m *memory) ggml.Tensor {
-	y := r.Conv1.Forward(r.Act1.Forward(x), m)
-	return x.Add(r.Conv2.Forward(r.Act2.Forward(y), m))
+// Forward maps Act1's result x [C, T] to the sum with the residual, which next holds, and the activation that follows.
+func (r *ResUnit) Forward(x ggml.Tensor, m *memory, next then) (sum, activated ggml.Tensor) {
+	_, x = r.Conv1.forward(x, m, then{snake: &r.Act2})
+	return r.Conv2.forward(x, m, next)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // Decoder turns codes into audio. It holds the weights and does not change; a Stream decodes.
@@ -49,6 +50,14 @@ func LoadDecoder(be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
 	return d, nil
 }
 
+// level is that of the kernels that the backend can run.
+func (d *Decoder) level() kernels.Level {
+	if d.be.HasKernels() {
+		return d.cfg.Kernels
+	}
+	return kernels.None
+}
+
 func (d *Decoder) load(l *nn.Loader) error {
 	c := &d.cfg.Decoder
 	dims := c.Attention.Dims(nn.Dims{
@@ -58,26 +67,29 @@ func (d *Decoder) load(l *nn.Loader) error {
 	d.front.First.Codebooks = make([]ggml.Tensor, c.Semantic)
 	d.front.Rest.Codebooks = make([]ggml.Tensor, c.Codebooks-c.Semantic)
 	d.front.Transformer.Layers = make([]Layer, c.Layers)
+	level := d.level()
+	d.front.Conv.level, d.convPre.level, d.convPost.level = level, level, level
 	if err := l.Load(&d.front, "tok_dec", dims); err != nil {
 		return err
 	}
 	d.upsample = make([]Upsample, len(c.Upsampling))
 	for i := range d.upsample {
 		d.upsample[i].Conv.stride, dims["ratio"] = c.Upsampling[i], c.Upsampling[i]
+		d.upsample[i].Conv.level = level
 		if err := l.Load(&d.upsample[i], fmt.Sprintf("tok_dec.upsample.%d", i), dims); err != nil {
 			return err
 		}
 	}
-	return d.loadDAC(l, c)
+	return d.loadDAC(l, c, level)
 }
 
-func (d *Decoder) loadDAC(l *nn.Loader, c *DecoderConfig) error {
+func (d *Decoder) loadDAC(l *nn.Loader, c *DecoderConfig, level kernels.Level) error {
 	n := len(c.Strides)
 	if err := d.convPre.LoadFrom(l, blockName(0)+".conv", []int{7, c.Latent, c.Channels[0]}); err != nil {
 		return err
 	}
 	for i, stride := range c.Strides {
-		d.blocks = append(d.blocks, newBlock(stride))
+		d.blocks = append(d.blocks, newBlock(stride, level))
 		dims := nn.Dims{"taps": 2 * stride, "in": c.Channels[i], "out": c.Channels[i+1]}
 		if err := l.Load(&d.blocks[i], blockName(i+1), dims); err != nil {
 			return err
@@ -119,12 +131,21 @@ func (d *Decoder) forward(codes ggml.Tensor, m *memory, span *nn.Span) ggml.Tens
 	for i := range d.upsample {
 		x = d.upsample[i].Forward(x, m, i) // [latent, ratio·T]
 	}
-	x = d.convPre.Forward(x, m).Tap("dac_conv_pre")
+	y, x := d.convPre.forward(x, m, then{snake: d.act(0)})
+	y.Tap("dac_conv_pre")
 	for i := range d.blocks {
-		x = d.blocks[i].Forward(x, m, i) // [C/2, stride·T]
+		x = d.blocks[i].Forward(x, m, i, d.act(i+1)) // [C/2, stride·T]
 	}
-	x = d.actPost.Forward(x).Tap("dac_snake_post")
+	x.Tap("dac_snake_post")
 	return d.convPost.Forward(x, m).Tap("dac_conv_post") // [1, T]
+}
+
+// act is the activation before the DAC chain's block i, or after the last block.
+func (d *Decoder) act(i int) *Snake {
+	if i < len(d.blocks) {
+		return &d.blocks[i].Act
+	}
+	return &d.actPost
 }
 
 // Forward maps codes I32 [T, codebooks] to [latent, T].

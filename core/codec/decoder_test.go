@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
 	"github.com/stretchr/testify/assert"
@@ -16,13 +17,24 @@ import (
 // tiny is the decoder of the tiny speech tokenizer.
 func tiny(t testing.TB, threads int, typ string) *Decoder {
 	t.Helper()
-	d, err := load(t, golden.GGUF(t, "tiny-tokenizer-12hz", typ), threads)
+	return tinyAt(t, threads, typ, kernels.Best())
+}
+
+// tinyAt is tiny with the kernels of a level.
+func tinyAt(t testing.TB, threads int, typ string, level kernels.Level) *Decoder {
+	t.Helper()
+	d, err := loadAt(t, golden.GGUF(t, "tiny-tokenizer-12hz", typ), threads, level)
 	require.NoError(t, err)
 	return d
 }
 
 // load opens the decoder of a file until the test ends.
 func load(t testing.TB, file string, threads int) (*Decoder, error) {
+	t.Helper()
+	return loadAt(t, file, threads, kernels.Best())
+}
+
+func loadAt(t testing.TB, file string, threads int, level kernels.Level) (*Decoder, error) {
 	t.Helper()
 	f, err := gguf.Open(file)
 	require.NoError(t, err)
@@ -32,11 +44,26 @@ func load(t testing.TB, file string, threads int) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Kernels = level
 	d, err := LoadDecoder(be, f, cfg)
 	if err == nil {
 		t.Cleanup(d.Free)
 	}
 	return d, err
+}
+
+// levels runs a test with ggml's operations, and with the kernels of each level that there is here.
+func levels(t *testing.T, f func(t *testing.T, level kernels.Level)) {
+	for _, level := range kernels.Levels() {
+		t.Run(level.String(), func(t *testing.T) { f(t, level) })
+	}
+}
+
+// forms runs a test with ggml's operations and with the best kernels.
+func forms(t *testing.T, f func(t *testing.T, level kernels.Level)) {
+	for _, level := range slices.Compact([]kernels.Level{kernels.None, kernels.Best()}) {
+		t.Run(level.String(), func(t *testing.T) { f(t, level) })
+	}
 }
 
 func newStream(t testing.TB, d *Decoder, width int) *Stream {
@@ -67,9 +94,11 @@ func frames(a *golden.Arrays) [][]int32 {
 
 func values(data []float32, _ []int) []float32 { return data }
 
-func TestStages(t *testing.T) {
+func TestStages(t *testing.T) { levels(t, testStages) }
+
+func testStages(t *testing.T, level kernels.Level) {
 	want := golden.Load(t, "codec_dec_stages_T4")
-	s, err := tiny(t, 1, "F32").NewTappedStream(0)
+	s, err := tinyAt(t, 1, "F32", level).NewTappedStream(0)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	wav := decode(t, s, frames(want), 3) // two passes and one: taps are strung together
@@ -99,10 +128,12 @@ func TestStages(t *testing.T) {
 	assert.Equal(t, []int{1, 1920}, s.Taps()[len(s.Taps())-1].Shape, "dac_conv_post")
 }
 
-func TestWavs(t *testing.T) {
+func TestWavs(t *testing.T) { levels(t, testWavs) }
+
+func testWavs(t *testing.T, level kernels.Level) {
 	want := golden.Load(t, "codec_dec_wavs")
 	codes := frames(want)
-	s := newStream(t, tiny(t, 1, "F32"), 0)
+	s := newStream(t, tinyAt(t, 1, "F32", level), 0)
 	for _, n := range []int{1, 2, 7, 72, 100} {
 		s.Reset()
 		name := "wav_T" + strconv.Itoa(n)
@@ -111,10 +142,12 @@ func TestWavs(t *testing.T) {
 }
 
 // TestLong goes past the window of attention and around the ring of keys and values.
-func TestLong(t *testing.T) {
+func TestLong(t *testing.T) { forms(t, testLong) }
+
+func testLong(t *testing.T, level kernels.Level) {
 	want := golden.Load(t, "codec_dec_T230")
 	codes := frames(want)
-	s, err := tiny(t, 1, "F32").NewTappedStream(8)
+	s, err := tinyAt(t, 1, "F32", level).NewTappedStream(8)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	wav := decode(t, s, codes, 50)
@@ -136,10 +169,12 @@ func TestLong(t *testing.T) {
 // TestQuantised: the loader takes every type that the converter writes; the samples stay close to those of F32.
 func TestQuantised(t *testing.T) {
 	want := golden.Load(t, "codec_dec_wavs")
-	for typ, snr := range map[string]float64{"F16": 45, "BF16": 30, "Q8_0": 20} {
-		s := newStream(t, tiny(t, 1, typ), 0)
-		got := golden.SNR(decode(t, s, frames(want)[:7], 7), values(want.F32("wav_T7")))
-		assert.Greater(t, got, snr, typ)
-		t.Logf("%s: %.1f dB", typ, got)
-	}
+	levels(t, func(t *testing.T, level kernels.Level) {
+		for typ, snr := range map[string]float64{"F16": 45, "BF16": 30, "Q8_0": 20} {
+			s := newStream(t, tinyAt(t, 1, typ, level), 0)
+			got := golden.SNR(decode(t, s, frames(want)[:7], 7), values(want.F32("wav_T7")))
+			assert.Greater(t, got, snr, typ)
+			t.Logf("%s: %.1f dB", typ, got)
+		}
+	})
 }

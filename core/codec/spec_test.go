@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/libqwen/libqwen/core/nn"
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/tests/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,32 +44,43 @@ func TestGeometries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSpec(c)
-			d, err := s.rig().load(t)
-			require.NoError(t, err)
-			assert.Equal(t, c, d.Config().Decoder)
-			codes := randomCodes(d, 130, 7) // longer than the ring of keys and values
-			want := s.decode(codes)
-			got := decode(t, newStream(t, d, 0), codes, len(codes))
-			require.Len(t, want, 130*c.hop())
-			snr := golden.SNR(got, want)
-			assert.Greater(t, snr, 80.0)
-			t.Logf("%.1f dB", snr)
-			for _, chunk := range []int{1, 3, 16} {
-				checkSeam(t, fmt.Sprintf("chunks of %d", chunk), decode(t, newStream(t, d, 16), codes, chunk), got)
-			}
-			tapped, err := d.NewTappedStream(0)
-			require.NoError(t, err)
-			t.Cleanup(tapped.Close)
-			checkSeam(t, "with taps", decode(t, tapped, codes[:7], 7), got[:7*c.hop()])
-			p := tapped.full.passes[0]
-			nodes := p.graph.Nodes()
-			assert.Less(t, nodes, maxNodes(&c))
-			t.Logf("%d nodes of %d", nodes, maxNodes(&c))
-			primed := newStream(t, d, 0)
-			require.NoError(t, primed.Prime(codes[:100]))
-			checkSeam(t, "primed", decode(t, primed, codes[100:], 30), got[100*c.hop():])
+			file, want := s.rig().write(t), []float32(nil)
+			levels(t, func(t *testing.T, level kernels.Level) {
+				d, err := loadAt(t, file, 1, level)
+				require.NoError(t, err)
+				assert.Equal(t, c, d.Config().Decoder)
+				codes := randomCodes(d, 130, 7) // longer than the ring of keys and values
+				if want == nil {
+					want = s.decode(codes)
+				}
+				checkGeometry(t, d, codes, want)
+			})
 		})
 	}
+}
+
+func checkGeometry(t *testing.T, d *Decoder, codes [][]int32, want []float32) {
+	t.Helper()
+	c := d.Config().Decoder
+	got := decode(t, newStream(t, d, 0), codes, len(codes))
+	require.Len(t, want, len(codes)*c.hop())
+	snr := golden.SNR(got, want)
+	assert.Greater(t, snr, 80.0)
+	t.Logf("%.1f dB", snr)
+	for _, chunk := range []int{1, 3, 16} {
+		checkSeam(t, fmt.Sprintf("chunks of %d", chunk), decode(t, newStream(t, d, 16), codes, chunk), got)
+	}
+	tapped, err := d.NewTappedStream(0)
+	require.NoError(t, err)
+	t.Cleanup(tapped.Close)
+	checkSeam(t, "with taps", decode(t, tapped, codes[:7], 7), got[:7*c.hop()])
+	p := tapped.full.passes[0]
+	nodes := p.graph.Nodes()
+	assert.Less(t, nodes, maxNodes(&c))
+	t.Logf("%d nodes of %d", nodes, maxNodes(&c))
+	primed := newStream(t, d, 0)
+	require.NoError(t, primed.Prime(codes[:100]))
+	checkSeam(t, "primed", decode(t, primed, codes[100:], 30), got[100*c.hop():])
 }
 
 // spec is a decoder with random weights, and how it decodes, in float64 and as plainly as possible.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/tests/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,24 +27,29 @@ func checkSeam(t *testing.T, what string, got, want []float32) {
 }
 
 func TestChunksEqualTheSinglePass(t *testing.T) {
-	codes, d := manyFrames(t)[:312], tiny(t, 1, "F32")
-	want := decode(t, newStream(t, d, 0), codes, len(codes))
-	require.Greater(t, slices.Max(want), float32(0.1), "there is a signal")
-	for _, chunk := range []int{1, 7, 72, 300} {
-		checkSeam(t, "chunks of "+strconv.Itoa(chunk), decode(t, newStream(t, d, 0), codes, chunk), want)
-	}
-	for _, width := range []int{1, 2, 3, 8, 16, 1000} {
-		const n = 100
-		checkSeam(t, "graphs of "+strconv.Itoa(width), decode(t, newStream(t, d, width), codes[:n], n), want[:n*d.Hop()])
-	}
+	forms(t, func(t *testing.T, level kernels.Level) {
+		codes, d := manyFrames(t)[:312], tinyAt(t, 1, "F32", level)
+		want := decode(t, newStream(t, d, 0), codes, len(codes))
+		require.Greater(t, slices.Max(want), float32(0.1), "there is a signal")
+		for _, chunk := range []int{1, 7, 72, 300} {
+			checkSeam(t, "chunks of "+strconv.Itoa(chunk), decode(t, newStream(t, d, 0), codes, chunk), want)
+		}
+		for _, width := range []int{1, 2, 3, 8, 16, 1000} {
+			const n = 100
+			checkSeam(t, "graphs of "+strconv.Itoa(width), decode(t, newStream(t, d, width), codes[:n], n), want[:n*d.Hop()])
+		}
+	})
 }
 
 func TestThreads(t *testing.T) {
 	codes := manyFrames(t)[:40]
-	want := decode(t, newStream(t, tiny(t, 1, "F32"), 0), codes, 40)
-	for _, threads := range []int{2, 4} {
-		checkSeam(t, strconv.Itoa(threads)+" threads", decode(t, newStream(t, tiny(t, threads, "F32"), 0), codes, 40), want)
-	}
+	forms(t, func(t *testing.T, level kernels.Level) {
+		want := decode(t, newStream(t, tinyAt(t, 1, "F32", level), 0), codes, 40)
+		for _, threads := range []int{2, 4} {
+			got := decode(t, newStream(t, tinyAt(t, threads, "F32", level), 0), codes, 40)
+			checkSeam(t, strconv.Itoa(threads)+" threads", got, want)
+		}
+	})
 }
 
 func TestReset(t *testing.T) {

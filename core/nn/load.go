@@ -259,6 +259,15 @@ func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor
 	return x
 }
 
+// Relay declares a tensor of the same element type on a backend that computes in memory of the host; relay, called by
+// Finish, fills it, zeroed, from the file's data.
+func (l *Loader) Relay(t *gguf.TensorInfo, relay func(dst, src []byte), shape ...int) ggml.Tensor {
+	l.idle[t] = true
+	x := l.copies.New(t.Type, shape...)
+	l.fills = append(l.fills, func() error { relay(x.Host(), l.file.Data(t)); return nil })
+	return x
+}
+
 // Floats decodes a tensor of a plain type or Q8_0.
 func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
 	dst, src := make([]float32, t.Elements()), l.file.Data(t)

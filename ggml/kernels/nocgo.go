@@ -1,0 +1,11 @@
+//go:build !cgo
+
+package kernels
+
+func (Level) available() bool { return false }
+
+// Without an address, ggml.Builder.Custom refuses the kernel.
+
+func convAddress() uintptr { return 0 }
+
+func carryAddress() uintptr { return 0 }

@@ -1,0 +1,95 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
+)
+
+// Layout tells where a file has a convolution's weights: that of output o, tap k and input channel i is element
+// Outputs[o] + Taps[k] + i·Channel.
+type Layout struct {
+	Outputs, Taps []int
+	Channels      int // inputs
+	Channel       int
+}
+
+// ConvLayout is that of a kernel [K, in, out].
+func ConvLayout(taps, in, out int) Layout {
+	return Layout{Outputs: steps(out, taps*in), Taps: steps(taps, 1), Channels: in, Channel: taps}
+}
+
+// TransConvLayout is that of a transposed convolution [taps·stride, out, in] as a convolution with stride·out outputs:
+// those of the first of the stride new rows come first, and the oldest tap has the last weights of the kernel.
+func TransConvLayout(taps, stride, in, out int) Layout {
+	k := taps * stride
+	l := Layout{Taps: make([]int, taps), Channels: in, Channel: k * out}
+	for r := range stride {
+		for o := range out {
+			l.Outputs = append(l.Outputs, o*k+r)
+		}
+	}
+	for i := range taps {
+		l.Taps[i] = (taps - 1 - i) * stride
+	}
+	return l
+}
+
+// steps are 0, d, 2d …
+func steps(n, d int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = i * d
+	}
+	return s
+}
+
+// Packs tells whether there are kernels for weights of a type. 16-bit weights stay what they are and are widened in
+// registers, which is exact.
+func Packs(t ggml.Type) bool {
+	_, ok := packedTypes[t]
+	return ok
+}
+
+// packedTypes has the numbers of kernels.h.
+var packedTypes = map[ggml.Type]int64{gguf.F32: 0, gguf.F16: 1, gguf.BF16: 2}
+
+// PackedShape is the shape of a tensor that holds packed weights; the order of its elements is that of level.h.
+func (l Level) PackedShape(from Layout) []int {
+	return []int{l.padded(len(from.Outputs)), len(from.Taps) * from.Channels}
+}
+
+// Pack lays weights, of a type that Packs accepts, out for Conv. dst is zeroed, as wide as PackedShape tells.
+func (l Level) Pack(dst, src []byte, t ggml.Type, from Layout) {
+	if t == gguf.F32 {
+		pack(l, elements[uint32](dst), elements[uint32](src), from)
+	} else {
+		pack(l, elements[uint16](dst), elements[uint16](src), from)
+	}
+}
+
+// elements views bytes, which lie aligned, as elements.
+func elements[E any](b []byte) []E {
+	var e E
+	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(e)))
+}
+
+func pack[E uint16 | uint32](l Level, dst, src []E, from Layout) {
+	panel := vectors * l.vector()
+	for len(from.Outputs) > 0 {
+		outputs := from.Outputs[:min(panel, len(from.Outputs))]
+		from.Outputs = from.Outputs[len(outputs):]
+		width := l.padded(len(outputs))
+		for i := range from.Channels {
+			for k, tap := range from.Taps {
+				step := dst[(k*from.Channels+i)*width:][:len(outputs)]
+				tap += i * from.Channel
+				for j, o := range outputs {
+					step[j] = src[o+tap]
+				}
+			}
+		}
+		dst = dst[width*len(from.Taps)*from.Channels:]
+	}
+}

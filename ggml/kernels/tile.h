@@ -1,0 +1,172 @@
+// The inner loops of a level, written once over a vector type. The including file defines:
+//
+//   LEVEL             the name of the level
+//   TARGET            attributes that enable the instructions
+//   V, LANES          the vector type and its floats
+//   TILE              rows of the largest tile
+//   load, store, splat, fma_, add, mul, nearest, beyond
+//                     fma_(a, b, c) is a·b + c rounded once
+//                     where the hardware can; beyond(v, limit) tells whether any |v| > limit
+//   load_f16, load_bf16
+//                     LANES of these types, widened
+//   SNAKE             a function for Snake, if not the one below
+
+#include <string.h>
+
+#include "level.h"
+
+#define VECTORS 3 // of a panel
+
+#define CAT_(a, b) a##_##b
+#define CAT(a, b) CAT_(a, b)
+#define INLINE static inline __attribute__((always_inline)) TARGET
+#define UNROLL _Pragma("GCC unroll 8")
+
+#ifndef SNAKE
+#define SNAKE snake
+
+// Snake's sin² has period π: with n = a·x/π rounded, r = a·x - n·π is within ±π/2 and a little, and sin²(a·x) = sin² r.
+// The product's rounding error (fma), π in two parts and an odd polynomial of degree 9 keep the error of
+// x + sin²(a·x)/b below 1e-6 of |x| + sin²(a·x)/b, up to |a·x| = FAR; beyond that, double precision takes over.
+#define FAR 32768.0f
+
+INLINE V snake(V x, V a, V inv_b) {
+	V z = mul(a, x);
+	if (beyond(z, FAR)) {
+		float y[LANES], xs[LANES], as[LANES], bs[LANES];
+		store(xs, x), store(as, a), store(bs, inv_b);
+		lqk_snake_far(y, xs, as, bs, LANES);
+		return load(y);
+	}
+	V low = fma_(a, x, mul(z, splat(-1.0f))); // a·x = z + low
+	V n = nearest(mul(z, splat(0.318309873f)));
+	V r = fma_(n, splat(-3.14159274f), z);
+	r = add(fma_(n, splat(8.74227766e-8f), r), low);
+	V q = mul(r, r);
+	V p = fma_(splat(2.60306479e-6f), q, splat(-1.98084308e-4f));
+	p = fma_(p, q, splat(8.33305158e-3f));
+	p = fma_(p, q, splat(-0.166666597f));
+	p = mul(p, q);
+	V s = fma_(p, r, r);
+	return fma_(mul(s, s), inv_b, x);
+}
+
+#endif
+
+INLINE void finish_vector(const struct lqk_finish *f, const float *sums, int j, int64_t at) {
+	V v = add(load(sums + j), load(f->bias + j));
+	if (f->add)
+		v = add(v, load(f->add + at + j));
+	if (f->sum)
+		store(f->sum + at + j, v);
+	if (f->activated)
+		store(f->activated + at + j, f->alpha ? SNAKE(v, load(f->alpha + j), load(f->inv_beta + j)) : v);
+}
+
+// finish_rest does the last n < LANES outputs of a row in vectors of their own.
+INLINE void finish_rest(const struct lqk_finish *f, const float *sums, int j, int64_t at, size_t n) {
+	float rest[3][LANES] = {{0}};
+	struct lqk_finish g = *f;
+	g.bias += j;
+	if (g.alpha)
+		g.alpha += j, g.inv_beta += j;
+	if (g.add)
+		g.add = memcpy(rest[0], f->add + at + j, n * sizeof(float));
+	if (g.sum)
+		g.sum = rest[1];
+	if (g.activated)
+		g.activated = rest[2];
+	finish_vector(&g, sums + j, 0, 0);
+	if (g.sum)
+		memcpy(f->sum + at + j, rest[1], n * sizeof(float));
+	if (g.activated)
+		memcpy(f->activated + at + j, rest[2], n * sizeof(float));
+}
+
+TARGET static void finish(const struct lqk_finish *f) {
+	for (int64_t t = 0; t < f->rows; t++) {
+		int64_t j = 0, at = t * f->out;
+		for (; j + LANES <= f->width; j += LANES)
+			finish_vector(f, f->sums + t * f->panel, (int)j, at);
+		if (j < f->width)
+			finish_rest(f, f->sums + t * f->panel, (int)j, at, (size_t)(f->width - j));
+	}
+}
+
+INLINE V load_weight(const char *p, int type) {
+	switch (type) {
+	case LQK_F16:
+		return load_f16(p);
+	case LQK_BF16:
+		return load_bf16(p);
+	}
+	return load((const float *)(const void *)p);
+}
+
+// tile is inlined with constant rows, vectors and type: its short loops unroll, and the sums stay in registers.
+INLINE void tile(float *sums, const char *w, const float *const *x, int taps, int64_t n, const char *ahead,
+                 ptrdiff_t stride, int rows, int vectors, int type) {
+	const int bytes = LANES * (type == LQK_F32 ? 4 : 2);
+	V sum[TILE][VECTORS];
+	UNROLL for (int m = 0; m < rows; m++)
+		UNROLL for (int j = 0; j < vectors; j++)
+			sum[m][j] = load(sums + (m * vectors + j) * LANES);
+	for (int k = 0; k < taps; k++, x += LQK_MAX_TILE) {
+		const float *row[TILE];
+		UNROLL for (int m = 0; m < rows; m++)
+			row[m] = x[m];
+		for (int64_t i = 0; i < n; i++, w += vectors * bytes, ahead += stride) {
+			V step[VECTORS];
+			__builtin_prefetch(ahead, 0, 2);
+			UNROLL for (int j = 0; j < vectors; j++)
+				step[j] = load_weight(w + j * bytes, type);
+			UNROLL for (int m = 0; m < rows; m++) {
+				V v = splat(row[m][i]);
+				UNROLL for (int j = 0; j < vectors; j++)
+					sum[m][j] = fma_(step[j], v, sum[m][j]);
+			}
+		}
+	}
+	UNROLL for (int m = 0; m < rows; m++)
+		UNROLL for (int j = 0; j < vectors; j++)
+			store(sums + (m * vectors + j) * LANES, sum[m][j]);
+}
+
+#define TILE_FUNCTION(name, rows, vectors, type)                                                                       \
+	TARGET static void name(float *sums, const void *weight, const float *const *x, int taps, int64_t n,           \
+	                        const char *ahead, ptrdiff_t stride) {                                                 \
+		tile(sums, weight, x, taps, n, ahead, stride, rows, vectors, type);                                    \
+	}
+
+#if TILE == 8
+#define TILE_LARGEST TILE_FUNCTION
+#define LARGEST(name) name
+#else
+#define TILE_LARGEST(name, rows, vectors, type)
+#define LARGEST(name) NULL
+#endif
+
+#define TILE_SIZES(name, vectors, type)                                                                                \
+	TILE_FUNCTION(name##_1, 1, vectors, type)                                                                      \
+	TILE_FUNCTION(name##_2, 2, vectors, type)                                                                      \
+	TILE_FUNCTION(name##_4, 4, vectors, type)                                                                      \
+	TILE_LARGEST(name##_8, 8, vectors, type)
+
+TILE_SIZES(narrow_f32, 1, LQK_F32)
+TILE_SIZES(narrow_f16, 1, LQK_F16)
+TILE_SIZES(narrow_bf16, 1, LQK_BF16)
+TILE_SIZES(whole_f32, VECTORS, LQK_F32)
+TILE_SIZES(whole_f16, VECTORS, LQK_F16)
+TILE_SIZES(whole_bf16, VECTORS, LQK_BF16)
+
+#define SIZES(name) {name##_1, name##_2, name##_4, LARGEST(name##_8)}
+
+const struct lqk_level CAT(lqk, LEVEL) = {
+	.panel = VECTORS * LANES,
+	.vector = LANES,
+	.tile = TILE,
+	.tiles = {[LQK_F32] = {SIZES(narrow_f32), SIZES(whole_f32)},
+	          [LQK_F16] = {SIZES(narrow_f16), SIZES(whole_f16)},
+	          [LQK_BF16] = {SIZES(narrow_bf16), SIZES(whole_bf16)}},
+	.finish = finish,
+};
