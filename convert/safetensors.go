@@ -95,6 +95,9 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]sourceTensor, error)
 	if n > uint64(size-8) {
 		return nil, inputf("header of %d bytes in a file of %d: truncated?", n, size)
 	}
+	if n == 0 {
+		return nil, inputf("not a safetensors file: no header")
+	}
 	header := make([]byte, n)
 	if _, err := r.ReadAt(header, 8); err != nil {
 		return nil, err

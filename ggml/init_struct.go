@@ -10,9 +10,9 @@ import (
 
 // initParams is struct ggml_init_params.
 type initParams struct {
-	memSize   uintptr
-	memBuffer unsafe.Pointer
-	noAlloc   bool
+	memSize uintptr
+	_       unsafe.Pointer // a buffer of the caller
+	noAlloc bool
 }
 
 // initFunc binds ggml_init, which takes its parameters by value.

@@ -8,9 +8,9 @@ import (
 
 // initParams is struct ggml_init_params.
 type initParams struct {
-	memSize   uintptr
-	memBuffer unsafe.Pointer
-	noAlloc   bool
+	memSize uintptr
+	_       unsafe.Pointer // a buffer of the caller
+	noAlloc bool
 }
 
 // initFunc binds ggml_init. It takes its parameters by value, which on this platform means
