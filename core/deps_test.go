@@ -26,7 +26,7 @@ var lattice = map[string]string{
 	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",
-	"core/nn":        "ggml ggml/gguf internal/half",
+	"core/nn":        "ggml ggml/gguf ggml/kernels internal/half",
 	"core/prompt":    "core/bpe",
 	"core/bpe":       "",
 	"core/sample":    "",

@@ -15,7 +15,7 @@ var ErrContext = errors.New("context exceeded")
 
 const (
 	minSlots     = 128 // smallest cache and window; both grow by doubling
-	prefillChunk = 64  // positions computed at once, between two looks at the context's state
+	prefillChunk = 48  // positions computed at once, between two looks at the context's state: what a kernel takes in one go
 )
 
 // Talker is one session of the Talker: its cache, its graphs, and where it stands.

@@ -4,7 +4,10 @@
 // Axes, ggml order (ne[0] first): C channels, N new positions, T positions seen, D head width, H heads.
 package nn
 
-import "github.com/libqwen/libqwen/ggml"
+import (
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/kernels"
+)
 
 // Linear is y = W·x.
 type Linear struct {
@@ -12,7 +15,7 @@ type Linear struct {
 }
 
 // Forward maps x [in, N] to [out, N].
-func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor { return x.MatMul(l.Weight) }
+func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor { return kernels.MatMul(x, l.Weight) }
 
 // Affine is y = W·x + b.
 type Affine struct {
@@ -21,7 +24,7 @@ type Affine struct {
 }
 
 // Forward maps x [in, N] to [out, N].
-func (l *Affine) Forward(x ggml.Tensor) ggml.Tensor { return x.MatMul(l.Weight).Add(l.Bias) }
+func (l *Affine) Forward(x ggml.Tensor) ggml.Tensor { return kernels.MatMul(x, l.Weight).Add(l.Bias) }
 
 // RMSNorm is y = x / sqrt(mean(x²) + eps) · w over the channels.
 type RMSNorm struct {

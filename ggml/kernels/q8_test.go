@@ -1,0 +1,114 @@
+package kernels_test
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
+	"github.com/libqwen/libqwen/internal/half"
+	"github.com/libqwen/libqwen/internal/testenv"
+)
+
+// q8Weights are random Q8_0 weights [k, m], as bytes and as numbers.
+func q8Weights(r *rand.Rand, k, m int) (raw []byte, values []float64) {
+	for range m * k / 32 {
+		d := half.F16(float32(r.Float64()+.1) / 127)
+		raw = binary.LittleEndian.AppendUint16(raw, d)
+		for range 32 {
+			q := int8(r.IntN(255) - 127)
+			raw = append(raw, byte(q))
+			values = append(values, float64(half.FromF16(d))*float64(q))
+		}
+	}
+	return raw, values
+}
+
+// product computes w·x on a backend.
+func product(t *testing.T, be *ggml.Backend, raw []byte, x []float32, k, m int) []float32 {
+	t.Helper()
+	n := len(x) / k
+	var w, in, out ggml.Tensor
+	g, err := ggml.Build(be, 16, false, func(b *ggml.Builder) {
+		w, in = b.Input("w", gguf.Q8_0, k, m), b.Input("x", ggml.F32, k, n)
+		out = b.Output("y", kernels.MatMul(in, w))
+	})
+	require.NoError(t, err)
+	defer g.Free()
+	w.SetBytes(raw)
+	in.SetF32(x)
+	require.NoError(t, g.Compute())
+	y := make([]float32, m*n)
+	out.GetF32(y)
+	return y
+}
+
+// TestQ8ProductsAreClose compares with float64; what is lost is the rounding of the columns to 8 bits.
+func TestQ8ProductsAreClose(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ k, m, n int }{{32, 1, 2}, {64, 5, 3}, {256, 33, 16}, {1024, 50, 17}, {96, 16, 37}, {512, 21, 48}, {64, 7, 49}, {128, 40, 100}} {
+		raw, w := q8Weights(r, c.k, c.m)
+		x := make([]float32, c.k*c.n)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		for _, threads := range []int{1, 3} {
+			y := product(t, testenv.CPU(t, threads), raw, x, c.k, c.m)
+			var signal, noise float64
+			for n := range c.n {
+				for m := range c.m {
+					sum := 0.0
+					for k := range c.k {
+						sum += w[m*c.k+k] * float64(x[n*c.k+k])
+					}
+					d := float64(y[n*c.m+m]) - sum
+					signal, noise = signal+sum*sum, noise+d*d
+				}
+			}
+			assert.Greater(t, 10*math.Log10(signal/noise), 36.0, "%v", c)
+		}
+	}
+}
+
+// TestAQ8ColumnDoesNotDependOnTheOthers: the bits are the same in any company.
+func TestAQ8ColumnDoesNotDependOnTheOthers(t *testing.T) {
+	be := testenv.CPU(t, 1)
+	if !kernels.HasQ8() {
+		t.Skip("this processor has no AVX-512 VNNI, or there is no cgo")
+	}
+	const k, m, most = 128, 37, 70
+	r := rand.New(rand.NewPCG(3, 4))
+	raw, _ := q8Weights(r, k, m)
+	x := make([]float32, k*most)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	all := product(t, be, raw, x, k, m)
+	for _, n := range []int{2, 3, 15, 16, 17, 31, 48, 49, 64} {
+		assert.Equal(t, all[:n*m], product(t, be, raw, x[:n*k], k, m), "%d columns", n)
+	}
+}
+
+func TestQ8NumbersThatAreNotFinite(t *testing.T) {
+	be := testenv.CPU(t, 1)
+	const k, m = 64, 4
+	raw, _ := q8Weights(rand.New(rand.NewPCG(5, 6)), k, m)
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		x := make([]float32, 2*k)
+		for i := range x {
+			x[i] = 1
+		}
+		x[k+40] = float32(bad)
+		y := product(t, be, raw, x, k, m)
+		for i, v := range y {
+			finite := !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
+			assert.Equal(t, i < m, finite, "only the column with %v suffers", bad)
+		}
+	}
+}
