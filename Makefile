@@ -46,7 +46,7 @@ lib: ## build build/libqwen.so, the C library
 
 commands: ## build the commands into build/bin
 	@mkdir -p $(BUILD)/bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
+	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
 
 ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only check those)
 	@python3 scripts/fetch-ggml.py .ggml

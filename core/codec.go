@@ -35,6 +35,9 @@ func (c *Codec) open(opts Options) error {
 	if opts.CodecPath == "" {
 		return fail(ErrInvalid, "codec_path: missing")
 	}
+	if err := opts.checkDevice(); err != nil {
+		return err
+	}
 	threads, err := opts.threads()
 	if err != nil {
 		return err
@@ -55,8 +58,14 @@ func (c *Codec) open(opts Options) error {
 		return as(ErrBackend, err)
 	}
 	c.extractor.be = c.be
-	c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, opts.CodecPath)
-	return err
+	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, opts.CodecPath); err != nil || c.extractor.talker == nil {
+		return err
+	}
+	config, err := lm.ReadConfig(c.extractor.talker)
+	if err != nil {
+		return loadError(opts.TalkerPath, err)
+	}
+	return belongTogether(config, c.decoder)
 }
 
 func (c *Codec) openFile(path, architecture, what string) (*gguf.File, error) {

@@ -117,6 +117,10 @@ func (o *Options) check() error {
 	case !(o.ChunkSeconds >= 0 && o.ChunkSeconds <= maxChunkSeconds): // also NaN
 		return fail(ErrInvalid, "codec_chunk_sec: %v is not in 0..%d", o.ChunkSeconds, maxChunkSeconds)
 	}
+	return o.checkDevice()
+}
+
+func (o *Options) checkDevice() error {
 	switch strings.ToLower(o.Device) {
 	case "", "auto", "cpu":
 		return nil
@@ -190,9 +194,8 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.decoder, err = loadDecoder(e.codecBE, tokenizer, e.opts.CodecPath); err != nil {
 		return err
 	}
-	if e.decoder.Codebooks() != e.lm.Codebooks || e.decoder.CodebookSize() != e.lm.CodebookSize {
-		return fail(ErrModel, "the files do not belong together: the talker writes %d codebooks of %d, the speech tokenizer reads %d of %d",
-			e.lm.Codebooks, e.lm.CodebookSize, e.decoder.Codebooks(), e.decoder.CodebookSize())
+	if err := belongTogether(e.lm.Config, e.decoder); err != nil {
+		return err
 	}
 	e.context = e.lm.Context
 	if e.opts.Context > 0 {
@@ -201,6 +204,15 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	e.extractor = &extractor{be: e.be, talker: talker, tokenizer: tokenizer}
 	e.session, err = e.newSession(nil)
 	return err
+}
+
+// belongTogether tells whether the codes that a talker writes are those that a speech tokenizer reads.
+func belongTogether(c lm.Config, d *codec.Decoder) error {
+	if d.Codebooks() != c.Codebooks || d.CodebookSize() != c.CodebookSize {
+		return fail(ErrModel, "the files do not belong together: the talker writes %d codebooks of %d, the speech tokenizer reads %d of %d",
+			c.Codebooks, c.CodebookSize, d.Codebooks(), d.CodebookSize())
+	}
+	return nil
 }
 
 func loadError(path string, err error) error {

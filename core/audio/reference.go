@@ -6,8 +6,8 @@ const (
 	ReferenceRate = 24000 // Hz
 	ReferenceHop  = 1920  // samples; shorter references are refused
 
-	MaxReferenceSeconds  = 5 * 60 // longer ones are refused: the encoder's memory grows with the square of the length
-	LongReferenceSeconds = 30     // longer ones are warned about: they cost time and add nothing
+	MaxReferenceSeconds  = 120 // longer ones are refused: what encodes them takes memory in proportion, and a few seconds tell as much
+	LongReferenceSeconds = 30  // longer ones are warned about: they cost time and add nothing
 )
 
 // Mono24k makes a reference of the clip: the mean of its channels at 24 kHz. What is odd about the clip but does not

@@ -14,7 +14,7 @@ import (
 
 // MaxSeconds is the longest clip that Embed takes. At the published size the weights take 46 MiB, and a call takes
 // 1.8 MiB a second of the clip on the backend, 105 MiB for a minute, and gives them back.
-const MaxSeconds = 120
+const MaxSeconds = audio.MaxReferenceSeconds
 
 // ErrAudio: the clip is too short, too long or has samples that are not finite.
 var ErrAudio = errors.New("unsuitable audio")

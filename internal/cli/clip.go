@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
@@ -34,9 +33,6 @@ func ReadClip(console *Console, path, transcript string, trim bool) ([]float32, 
 // Examine judges a recording as a reference; the transcript may be "".
 func Examine(clip *audio.Clip, transcript string) *audio.Report {
 	r := clip.Report()
-	if r.Err() == nil && r.Seconds > core.MaxReferenceSeconds {
-		r.Errors = append(r.Errors, fmt.Sprintf("%.1f s are too long, at most %d are taken", r.Seconds, core.MaxReferenceSeconds))
-	}
 	if transcript != "" {
 		r.AddTranscript(transcript)
 	}
