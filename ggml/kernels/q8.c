@@ -74,6 +74,7 @@ TARGET static inline __m512 scale_of(const uint8_t *p) {
 			__m512i s[rows][tiles];                                                                                    \
 			for (int t = 0; t < tiles; t++)                                                                            \
 				for (int r = 0; r < rows; r++) s[r][t] = _mm512_loadu_si512(x[t * blocks + b].correction);             \
+			for (int r = 0; r < rows; r++) _mm_prefetch((const char*)w + ((rows + r) * blocks + b) * BYTES, _MM_HINT_T0); \
 			_Pragma("GCC unroll 8") for (int i = 0; i < 8; i++) {                                                      \
 				__m512i v[tiles];                                                                                      \
 				for (int t = 0; t < tiles; t++) v[t] = _mm512_loadu_si512(x[t * blocks + b].q[i]);                     \
