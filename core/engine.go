@@ -69,6 +69,7 @@ type Engine struct {
 	context int // most positions of one synthesis
 
 	extractor *extractor // of voices from reference clips
+	primed    *lru[uint64, primed]
 
 	turn    queue
 	session *session // reused from synthesis to synthesis by whose turn it is
@@ -201,7 +202,8 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.opts.Context > 0 {
 		e.context = min(e.context, e.opts.Context)
 	}
-	e.extractor = &extractor{be: e.be, talker: talker, tokenizer: tokenizer}
+	e.extractor = &extractor{be: e.be, talker: talker, tokenizer: tokenizer, cache: newLRU[voiceID, *Voice](cachedVoices)}
+	e.primed = newLRU[uint64, primed](primedBytes)
 	e.session, err = e.newSession(nil)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/libqwen/libqwen/core/codec"
@@ -288,23 +287,12 @@ func (s *session) close() {
 	}
 }
 
-// primeFrames is the most reference frames that are taken between two looks at the context.
-const primeFrames = 64
-
-// start readies the codec, primed with the reference's frames so that the speech goes on from there.
+// start readies the codec.
 func (s *session) start(u *utterance) error {
 	begin := time.Now()
-	s.stream.Reset()
-	for codes := range slices.Chunk(u.prompt.RefCodes, primeFrames) {
-		if err := u.ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.stream.Prime(codes); err != nil {
-			return fmt.Errorf("reference: %w", err)
-		}
-	}
+	err := s.prime(u)
 	u.result.Timings.Codec += time.Since(begin)
-	return nil
+	return err
 }
 
 func (s *session) prefill(u *utterance) ([]float32, error) {

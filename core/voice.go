@@ -72,14 +72,14 @@ type extractor struct {
 	talker, tokenizer *gguf.File
 	encoder           *codec.Encoder
 	speaker           *speaker.Encoder
-	cache             voiceCache
+	cache             *lru[voiceID, *Voice]
 }
 
 // voice is the x-vector of a clip and, if asked for, the codes of its whole frames.
 func (x *extractor) voice(ctx context.Context, pcm []float32, codes bool) (*Voice, error) {
 	key := voiceKey(pcm, codes)
-	if v := x.cache.get(key); v != nil {
-		return v, nil
+	if v, ok := x.cache.get(key); ok {
+		return v.clone(), nil
 	}
 	v := &Voice{}
 	var err error
@@ -91,7 +91,7 @@ func (x *extractor) voice(ctx context.Context, pcm []float32, codes bool) (*Voic
 			return nil, err
 		}
 	}
-	x.cache.put(key, v)
+	x.cache.put(key, v.clone(), 1)
 	return v, nil
 }
 

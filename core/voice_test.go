@@ -85,6 +85,24 @@ func TestAClipAndItsVoiceSpeakAlike(t *testing.T) {
 	assert.NotEqual(t, spoken[""], spoken["The quick brown fox."])
 }
 
+// TestAReferenceHeardBeforeChangesNothing: the second request takes the codec's memory of the reference from the first.
+func TestAReferenceHeardBeforeChangesNothing(t *testing.T) {
+	fresh, e := engine(t, base), engine(t, base)
+	r := cloning(9)
+	r.RefAudio, r.RefText = clip(t, "speech"), "The quick brown fox."
+	want, _, err := speak(fresh, r)
+	require.NoError(t, err)
+	first, _, err := speak(e, r)
+	require.NoError(t, err)
+	plain, _, err := speak(e, cloning(9))
+	require.NoError(t, err)
+	second, _, err := speak(e, r)
+	require.NoError(t, err)
+	assert.Equal(t, want, first)
+	assert.Equal(t, want, second)
+	assert.NotEqual(t, want, plain)
+}
+
 // TestTheCacheKnowsSamplesNotNames: a clip heard again is not extracted again, another clip is.
 func TestTheCacheKnowsSamplesNotNames(t *testing.T) {
 	e := engine(t, base)

@@ -142,6 +142,26 @@ func (a *Arena) Clear() {
 	}
 }
 
+// Save copies the contents of all tensors, in the order of their declaration.
+func (a *Arena) Save() []byte {
+	var all []byte
+	for _, t := range a.tensors {
+		n := len(all)
+		all = append(all, make([]byte, fn.ggml_nbytes(t.c))...)
+		t.GetBytes(all[n:])
+	}
+	return all
+}
+
+// Restore puts back what Save copied.
+func (a *Arena) Restore(saved []byte) {
+	for _, t := range a.tensors {
+		n := fn.ggml_nbytes(t.c)
+		t.SetBytes(saved[:n])
+		saved = saved[n:]
+	}
+}
+
 // Free releases the arena; its tensors must not be used any more.
 func (a *Arena) Free() {
 	if a == nil {

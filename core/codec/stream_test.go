@@ -52,6 +52,22 @@ func TestThreads(t *testing.T) {
 	})
 }
 
+func TestSnapshot(t *testing.T) {
+	forms(t, func(t *testing.T, level kernels.Level) {
+		codes, d := manyFrames(t)[:110], tinyAt(t, 1, "F32", level)
+		s, other := newStream(t, d, 0), newStream(t, d, 0)
+		decode(t, s, codes[:90], 9)
+		p := s.Snapshot()
+		assert.Positive(t, p.Bytes())
+		want := decode(t, s, codes[90:], 7)
+		other.Restore(p)
+		assert.Equal(t, 90, other.Frames())
+		assert.Equal(t, want, decode(t, other, codes[90:], 5), "another stream goes on from it")
+		s.Restore(p)
+		assert.Equal(t, want, decode(t, s, codes[90:], 20), "and so does the same one, again")
+	})
+}
+
 func TestReset(t *testing.T) {
 	codes := manyFrames(t)
 	s := newStream(t, tiny(t, 1, "F32"), 0)

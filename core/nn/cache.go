@@ -43,6 +43,10 @@ func (c *Cache) Bytes() uint64 { return c.arena.Bytes() }
 // Clear zeroes the cache.
 func (c *Cache) Clear() { c.arena.Clear() }
 
+// Save copies the contents, Restore puts them back.
+func (c *Cache) Save() []byte         { return c.arena.Save() }
+func (c *Cache) Restore(saved []byte) { c.arena.Restore(saved) }
+
 // Free releases the cache.
 func (c *Cache) Free() {
 	if c != nil {
