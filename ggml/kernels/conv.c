@@ -73,7 +73,7 @@ static const float *row(const struct lqk_conv *c, int64_t t) {
 	return t < 0 ? c->past + ((c->taps - 1) * c->dilation + t) * c->in : c->x + t * c->in;
 }
 
-// sum_piece adds some taps' products to the sums of rows from `from` on.
+// sum_piece adds some taps' products to the sums of rows from `from` on; the first tap begins them.
 static void sum_piece(const struct panel *p, float *sums, int64_t tap, int taps, int64_t from, int64_t rows) {
 	const struct lqk_conv *c = p->c;
 	const char *weight = p->weight + tap * p->tap_bytes, *next = weight + taps * p->tap_bytes;
@@ -88,7 +88,7 @@ static void sum_piece(const struct panel *p, float *sums, int64_t tap, int taps,
 			for (int m = 0; m < 1 << size; m++)
 				x[k * LQK_MAX_TILE + m] = row(c, from + t + m - (c->taps - 1 - tap - k) * c->dilation);
 		ptrdiff_t stride = near < p->tap_bytes * taps ? 64 : 0;
-		tiles[size](sums + t * p->outputs, weight, x, taps, c->in, next + near, stride);
+		tiles[size](sums + t * p->outputs, tap == 0, weight, x, taps, c->in, next + near, stride);
 		near += steps * stride;
 		t += 1 << size;
 	}
@@ -96,8 +96,11 @@ static void sum_piece(const struct panel *p, float *sums, int64_t tap, int taps,
 
 // repeat fills a panel's entries of a vector with a period.
 static const float *repeat(float *panel, const struct panel *p, const float *v) {
-	for (int64_t j = 0; j < p->outputs; j++)
-		panel[j] = j < p->width ? v[(p->first + j) % p->c->period] : 0;
+	int64_t from = p->first % p->c->period;
+	for (int64_t j = 0; j < p->outputs; j++) {
+		panel[j] = j < p->width ? v[from] : 0;
+		from = from + 1 < p->c->period ? from + 1 : 0;
+	}
 	return panel;
 }
 
@@ -120,7 +123,6 @@ static void finish(const struct panel *p, const float *sums, int64_t from, int64
 
 static void block(const struct panel *p, int64_t from, int64_t rows) {
 	float sums[LQK_BLOCK * LQK_MAX_PANEL] __attribute__((aligned(64)));
-	memset(sums, 0, (size_t)rows * p->outputs * sizeof(float));
 	int64_t taps = PIECE_BYTES / p->tap_bytes;
 	taps = taps < 1 ? 1 : taps > LQK_MAX_TAPS ? LQK_MAX_TAPS : taps;
 	for (int64_t tap = 0; tap < p->c->taps; tap += taps) {

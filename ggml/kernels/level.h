@@ -18,11 +18,11 @@ enum {
 	LQK_MAX_TAPS = 16   // of one call of a tile
 };
 
-// lqk_tile adds to the sums [rows of the tile][panel] the products of some taps' weights with n channels of each. x has
-// the addresses of the rows, LQK_MAX_TILE for each tap. What lies at `ahead` is brought near meanwhile, a cache line
-// and `stride` bytes a step.
-typedef void lqk_tile(float *sums, const void *weight, const float *const *x, int taps, int64_t n, const char *ahead,
-                      ptrdiff_t stride);
+// lqk_tile adds to the sums [rows of the tile][panel], or to zero if they are fresh, the products of some taps' weights
+// with n channels of each. x has the addresses of the rows, LQK_MAX_TILE for each tap. What lies at `ahead` is brought
+// near meanwhile, a cache line and `stride` bytes a step.
+typedef void lqk_tile(float *sums, int fresh, const void *weight, const float *const *x, int taps, int64_t n,
+                      const char *ahead, ptrdiff_t stride);
 
 // lqk_finish turns the sums of some rows of a panel into results. Vectors of the panel are in arrays that are padded to
 // its width; the others have a distance of `out` between rows.

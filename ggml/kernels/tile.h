@@ -104,13 +104,13 @@ INLINE V load_weight(const char *p, int type) {
 }
 
 // tile is inlined with constant rows, vectors and type: its short loops unroll, and the sums stay in registers.
-INLINE void tile(float *sums, const char *w, const float *const *x, int taps, int64_t n, const char *ahead,
+INLINE void tile(float *sums, int fresh, const char *w, const float *const *x, int taps, int64_t n, const char *ahead,
                  ptrdiff_t stride, int rows, int vectors, int type) {
 	const int bytes = LANES * (type == LQK_F32 ? 4 : 2);
 	V sum[TILE][VECTORS];
 	UNROLL for (int m = 0; m < rows; m++)
 		UNROLL for (int j = 0; j < vectors; j++)
-			sum[m][j] = load(sums + (m * vectors + j) * LANES);
+			sum[m][j] = fresh ? splat(0) : load(sums + (m * vectors + j) * LANES);
 	for (int k = 0; k < taps; k++, x += LQK_MAX_TILE) {
 		const float *row[TILE];
 		UNROLL for (int m = 0; m < rows; m++)
@@ -133,9 +133,9 @@ INLINE void tile(float *sums, const char *w, const float *const *x, int taps, in
 }
 
 #define TILE_FUNCTION(name, rows, vectors, type)                                                                       \
-	TARGET static void name(float *sums, const void *weight, const float *const *x, int taps, int64_t n,           \
-	                        const char *ahead, ptrdiff_t stride) {                                                 \
-		tile(sums, weight, x, taps, n, ahead, stride, rows, vectors, type);                                    \
+	TARGET static void name(float *sums, int fresh, const void *weight, const float *const *x, int taps,           \
+	                        int64_t n, const char *ahead, ptrdiff_t stride) {                                      \
+		tile(sums, fresh, weight, x, taps, n, ahead, stride, rows, vectors, type);                             \
 	}
 
 #if TILE == 8
