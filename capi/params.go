@@ -16,7 +16,7 @@ import (
 
 // Bounds of a reference; a context holds far less, but nothing of theirs is read beyond them.
 const (
-	maxRefSeconds = 600
+	maxRefSeconds = core.MaxReferenceSeconds
 	maxRefSamples = maxRefSeconds * core.SampleRate
 	maxRefFrames  = maxRefSeconds * core.SampleRate / frameSamples
 	maxXVector    = 1 << 16
@@ -280,6 +280,7 @@ func setExtras(r *core.Request, q C.qwen_request) error {
 	default:
 		return invalid("request.text_layout: %d, want 0 to 2", q.text_layout)
 	}
+	r.ChunkFrames = int(q.chunk_frames)
 	r.Progress = progressReporter(q.progress, userData(&q.progress_user_data))
 	return nil
 }

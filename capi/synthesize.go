@@ -107,6 +107,7 @@ func setResult(to *C.struct_qt_result, res core.Result, err error) {
 		first_audio_ms: milliseconds(t.FirstAudio),
 		total_ms:       milliseconds(t.Total),
 		warnings:       warningText(res.Warnings),
+		reference_ms:   milliseconds(t.Reference),
 	})
 }
 

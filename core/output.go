@@ -15,6 +15,7 @@ type output struct {
 	s     *session
 	u     *utterance
 	width int    // frames decoded at once
+	most  int    // width doubles up to here
 	fill  *batch // takes the coming frames
 	ahead *batch // is being decoded; nil if none is
 	spare *batch
@@ -22,9 +23,9 @@ type output struct {
 }
 
 func newOutput(s *session, u *utterance) *output {
-	o := &output{s: s, u: u, width: s.engine.decodeWidth()}
+	o := &output{s: s, u: u, width: s.engine.decodeWidth(), most: s.engine.decodeWidth()}
 	if u.req.Stream {
-		o.width = 1
+		o.width, o.most = 1, max(u.req.ChunkFrames, 1)
 	}
 	o.fill, o.spare = &s.batches[0], &s.batches[1]
 	o.fill.clear()
@@ -57,6 +58,7 @@ func (o *output) decode() error {
 	}
 	o.s.worker.start(o.fill)
 	o.ahead, o.fill, o.spare = o.fill, o.spare, nil
+	o.width = min(2*o.width, o.most)
 	return o.collect(!o.heard || !o.s.worker.beside())
 }
 

@@ -27,6 +27,9 @@ type Request struct {
 	// Stream makes emit receive each frame as soon as it is generated.
 	// Otherwise the codec decodes in chunks after the last frame. The samples are the same.
 	Stream bool
+	// ChunkFrames is the most frames in one call of emit when streaming; 0 means 1. The first call brings one
+	// frame, each later one up to twice as many: fewer calls and a little less work, while the lead grows.
+	ChunkFrames int
 
 	DumpDir  string         // if set, one <stage>.npy per stage is written here
 	Progress func(Progress) // called on the calling goroutine after each frame; may be nil

@@ -66,6 +66,9 @@ func (e *Engine) accepts() string {
 	return "it takes an optional reference"
 }
 
+// maxChunkFrames is some five seconds of audio.
+const maxChunkFrames = 64
+
 // validate checks all that can be checked before the prompt is laid out.
 func (e *Engine) validate(r *Request) error {
 	for _, rule := range rules {
@@ -81,6 +84,9 @@ func (e *Engine) validate(r *Request) error {
 	}
 	if r.Layout < LayoutAuto || r.Layout > LayoutStreamed {
 		return fail(ErrInvalid, "text_layout: %d is not in 0..2", r.Layout)
+	}
+	if r.ChunkFrames < 0 || r.ChunkFrames > maxChunkFrames {
+		return fail(ErrInvalid, "chunk_frames: %d is not in 0..%d", r.ChunkFrames, maxChunkFrames)
 	}
 	if r.MaxFrames < 1 || r.MaxFrames >= e.context {
 		return fail(ErrInvalid, "max_new_tokens: %d is not in 1..%d", r.MaxFrames, e.context-1)

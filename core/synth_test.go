@@ -95,6 +95,26 @@ func TestStreamingDeliversAFrameAtATime(t *testing.T) {
 	assert.Positive(t, res.Timings.FirstAudio)
 }
 
+func TestStreamedChunksGrow(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		e := engine(t, custom, func(o *core.Options) { o.Threads = threads })
+		r := sampled(1)
+		r.Stream = true
+		want, _, err := speak(e, r)
+		require.NoError(t, err)
+		r.ChunkFrames = 4
+		var got []float32
+		var frames []int
+		_, err = e.Synthesize(context.Background(), &r, func(pcm []float32) error {
+			got, frames = append(got, pcm...), append(frames, len(pcm)/1920)
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, []int{1, 2, 4, 4, 1}, frames)
+		assert.LessOrEqual(t, golden.MaxAbs(got, want), 2e-6)
+	}
+}
+
 func TestTheReceiverStops(t *testing.T) {
 	e := engine(t, custom)
 	for _, stream := range []bool{true, false} {
@@ -305,6 +325,8 @@ func TestParametersAreChecked(t *testing.T) {
 		{func(r *core.Request) { r.Predictor.TopP = 2 }, "subtalker_top_p"},
 		{func(r *core.Request) { r.Predictor.TopK = -3 }, "subtalker_top_k"},
 		{func(r *core.Request) { r.Layout = 9 }, "text_layout"},
+		{func(r *core.Request) { r.ChunkFrames = -1 }, "chunk_frames"},
+		{func(r *core.Request) { r.ChunkFrames = 65 }, "chunk_frames"},
 	} {
 		r := sampled(1)
 		c.change(&r)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libqwen/libqwen/core/codec"
@@ -25,7 +26,7 @@ func (b *batch) clear() {
 	b.codes, b.store, b.pcm, b.took, b.err = b.codes[:0], b.store[:0], b.pcm[:0], 0, nil
 }
 
-// add copies a frame's codes. The capacity is never exceeded, so earlier frames stay where they are.
+// add copies a frame's codes. If there are more than ever before, the earlier ones stay where they were.
 func (b *batch) add(codes []int32) {
 	at := len(b.store)
 	b.store = append(b.store, codes...)
@@ -41,7 +42,7 @@ func (b *batch) decode(s *codec.Stream, hop int) {
 		}
 		b.took = time.Since(begin)
 	}()
-	b.pcm = b.pcm[:len(b.codes)*hop]
+	b.pcm = slices.Grow(b.pcm, len(b.codes)*hop)[:len(b.codes)*hop]
 	b.err = s.Decode(b.codes, b.pcm)
 }
 

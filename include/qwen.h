@@ -231,7 +231,7 @@ struct qt_tts_params {
     const char *speaker;       /* NULL: one of qt_speaker_name, in any case */
 
     const float *ref_audio_24k; /* NULL: reference clip, mono, 24 kHz; ref_n_samples floats */
-    int          ref_n_samples; /* 0: 1 .. 14400000 (ten minutes) with ref_audio_24k, else 0 */
+    int          ref_n_samples; /* 0: 1 .. 2880000 (two minutes) with ref_audio_24k, else 0 */
     const char  *ref_text;      /* NULL: transcript of the reference */
 
     int64_t seed;           /* -1: any number >= 0 replays the same audio; < 0 draws one at random */
@@ -262,7 +262,7 @@ struct qt_tts_params {
     const float   *ref_spk_emb; /* NULL: x-vector of the reference; ref_spk_dim floats */
     int            ref_spk_dim; /* 0: as qt_extract_voice_ref gave it, with ref_spk_emb, else 0 */
     const int32_t *ref_codes;   /* NULL: codes of the reference, [qt_num_codebooks][ref_T], row-major */
-    int            ref_T;       /* 0: frames, 1 .. 7500 (ten minutes) with ref_codes, else 0 */
+    int            ref_T;       /* 0: frames, 1 .. 1500 (two minutes) with ref_codes, else 0 */
 };
 
 /* Fills in the defaults above, and no byte beyond the layout of ABI 4. NULL is ignored. */
@@ -299,6 +299,8 @@ struct qt_request {
     int            text_layout; /* QT_LAYOUT_AUTO: one of enum qt_layout */
     qt_progress_cb progress;    /* NULL */
     void          *progress_user_data;
+    int            chunk_frames; /* 1: most frames in one on_chunk, 1 .. 64. The first chunk is one frame, each later
+                                  * one up to twice as long: fewer calls and less work, while the lead grows */
 };
 
 /* Fills in the defaults above. `size` is sizeof(struct qt_request) of the caller. NULL is ignored. */
@@ -332,6 +334,7 @@ struct qt_result {
     double      first_audio_ms;  /* from the call to the first samples; 0 if there were none */
     double      total_ms;        /* the whole synthesis */
     const char *warnings;        /* lines separated by '\n', of what was ignored or looked odd; NULL = none */
+    double      reference_ms;    /* extracting the voice of ref_audio_24k */
 };
 
 /* Zeroes the result and sets its size. `size` is sizeof(struct qt_result) of the caller. NULL is ignored. */
@@ -357,7 +360,7 @@ struct qt_voice_ref {
 };
 
 /* Extracts the voice of a clip (base checkpoints): `n_samples` floats, mono, 24 kHz, one frame (1920) up to
- * ten minutes. The codes leave out the samples after the last whole frame, the x-vector uses all of them.
+ * two minutes. The codes leave out the samples after the last whole frame, the x-vector uses all of them.
  * On failure `out` is empty. */
 QT_API enum qt_status qt_extract_voice_ref(struct qt_context *ctx, const float *pcm_24k, int n_samples,
                                            struct qt_voice_ref *out);

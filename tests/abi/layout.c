@@ -81,6 +81,7 @@ int main(void) {
     FIELD(qt_request, text_layout);
     FIELD(qt_request, progress);
     FIELD(qt_request, progress_user_data);
+    FIELD(qt_request, chunk_frames);
 
     STRUCT(qt_result);
     FIELD(qt_result, struct_size);
@@ -98,6 +99,7 @@ int main(void) {
     FIELD(qt_result, first_audio_ms);
     FIELD(qt_result, total_ms);
     FIELD(qt_result, warnings);
+    FIELD(qt_result, reference_ms);
 
     STRUCT(qt_device);
     FIELD(qt_device, struct_size);
