@@ -8,7 +8,7 @@ trap 'rm -f "$log"' EXIT
 count=0
 while IFS=: read -r file target; do
   package=./$(dirname "$file")
-  if ! "${GO:-go}" test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" "$package" >"$log" 2>&1; then
+  if ! "${GO:-go}" test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" -fuzzminimizetime 2s "$package" >"$log" 2>&1; then
     cat "$log"
     echo "fuzz: $package $target failed" >&2
     exit 1
