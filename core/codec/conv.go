@@ -29,26 +29,39 @@ func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	return c.load(l, name, shape, kernels.ConvLayout(k, in, out), func(dst, src []float32) { relayConv(dst, src, k, in) }, 1)
 }
 
-// load lays the weights out for the kernel, or relays them; it loads the bias, which each of times new rows has.
-func (c *Conv) load(l *nn.Loader, name string, shape []int, layout kernels.Layout, relay func(dst, src []float32), times int) error {
-	t, err := l.Find(name+".weight", shape...)
-	if err != nil {
-		return err
-	}
-	if !kernels.Packs(t.Type) {
-		c.level = kernels.None
-	}
+// load loads the weights in the layout of our kernel, or of ggml's operations, and the bias, which each of times new
+// rows has.
+func (c *Conv) load(l *nn.Loader, name string, shape []int, layout kernels.Layout, relay func(dst, src []float32), times int) (err error) {
 	if c.level != kernels.None {
-		pack := func(dst, src []byte) { c.level.Pack(dst, src, t.Type, layout) }
-		c.weight = l.Relay(t, pack, c.level.PackedShape(layout)...)
-		c.bias, err = repeated(l, name+".bias", c.out/times, 1)
+		if c.weight, err = packed(l, name+".weight", shape, c.level, layout); err == nil {
+			c.bias, err = repeated(l, name+".bias", c.out/times, 1)
+		}
 		return err
 	}
-	if c.weight, err = relaid(l, name+".weight", shape, relay, c.taps*c.channels, c.out); err != nil {
-		return err
+	if c.weight, err = relaid(l, name+".weight", shape, relay, c.taps*c.channels, c.out); err == nil {
+		c.bias, err = repeated(l, name+".bias", c.out/times, times)
 	}
-	c.bias, err = repeated(l, name+".bias", c.out/times, times)
 	return err
+}
+
+// packed loads weights for a kernel, in the file's type where there are kernels for that.
+func packed(l *nn.Loader, name string, shape []int, level kernels.Level, layout kernels.Layout) (ggml.Tensor, error) {
+	t, err := l.Find(name, shape...)
+	if err != nil {
+		return ggml.Tensor{}, err
+	}
+	ne := level.PackedShape(layout)
+	if level.Packs(t.Type) {
+		return l.Relay(t, func(dst, src []byte) { level.Pack(dst, src, t.Type, layout) }, ne...), nil
+	}
+	return l.Put(func() ([]float32, error) {
+		src, err := l.Floats(t)
+		dst := make([]float32, ne[0]*ne[1])
+		if err == nil {
+			level.PackF32(dst, src, layout)
+		}
+		return dst, err
+	}, ne...), nil
 }
 
 // relaid loads a kernel into the layout [ne...] that relay makes.

@@ -9,6 +9,9 @@ package kernels
 // static uintptr_t carry_address(void) { return (uintptr_t)lqk_carry; }
 import "C"
 
+// Best is the fastest level of this processor; None if ggml's operations are faster.
+func Best() Level { return Level(C.lqk_best()) }
+
 func (l Level) available() bool { return C.lqk_has(C.int(l)) != 0 }
 
 func convAddress() uintptr { return uintptr(C.conv_address()) }

@@ -25,14 +25,22 @@ int lqk_has(int level) {
 	return 0;
 }
 
+int lqk_best(void) {
+	if (lqk_has(LQK_AVX2))
+		return lqk_has(LQK_AVX512) ? LQK_AVX512 : LQK_AVX2;
+	return __builtin_cpu_supports("avx") ? LQK_NONE : LQK_PORTABLE; // ggml uses AVX, the portable level does not
+}
+
 static const struct lqk_level *const levels[LQK_LEVELS] = {
 	[LQK_PORTABLE] = &lqk_portable, [LQK_AVX2] = &lqk_avx2, [LQK_AVX512] = &lqk_avx512};
 #elif defined(__aarch64__)
 int lqk_has(int level) { return level == LQK_PORTABLE || level == LQK_NEON; }
+int lqk_best(void) { return LQK_NEON; }
 
 static const struct lqk_level *const levels[LQK_LEVELS] = {[LQK_PORTABLE] = &lqk_portable, [LQK_NEON] = &lqk_neon};
 #else
 int lqk_has(int level) { return level == LQK_PORTABLE; }
+int lqk_best(void) { return LQK_PORTABLE; }
 
 static const struct lqk_level *const levels[LQK_LEVELS] = {[LQK_PORTABLE] = &lqk_portable};
 #endif

@@ -59,7 +59,7 @@ func flag(b bool) int64 {
 func (c *Conv) check(past, x ggml.Tensor, then Then) {
 	rows := x.Dim(1)
 	period := c.Bias.Elements()
-	ggml.Check(c.Level.available() && Packs(c.Weight.Type()) && c.Weight.Elements() == c.Level.padded(c.Out)*c.Taps*c.In && isF32(c.Bias, period) && c.Out%period == 0,
+	ggml.Check(c.Level.available() && c.Level.Packs(c.Weight.Type()) && c.Weight.Elements() == c.Level.padded(c.Out)*c.Taps*c.In && isF32(c.Bias, period) && c.Out%period == 0,
 		"conv: weights", c.Weight, c.Bias)
 	ggml.Check(isF32(x, c.In*rows) && x.Dim(0) == c.In, "conv: input", x)
 	ggml.Check((c.Past() == 0) == !past.Valid() && (!past.Valid() || isF32(past, c.In*c.Past())), "conv: past", past)

@@ -50,7 +50,7 @@ func random(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-func newProblem(r *rand.Rand, rows int) *problem {
+func newProblem(r *rand.Rand, level kernels.Level, rows int) *problem {
 	p := &problem{
 		in: pick(r, 1, 2, 5, 16, 31, 96, 300), out: pick(r, 1, 3, 4, 5, 8, 12, 13, 16, 17, 24, 25, 32, 47, 48, 49, 96, 100),
 		taps: pick(r, 1, 2, 3, 7, 17), dilation: pick(r, 1, 2, 3, 9), rows: rows, typ: pick(r, gguf.F32, gguf.F16, gguf.BF16),
@@ -62,6 +62,9 @@ func newProblem(r *rand.Rand, rows int) *problem {
 			p.period = p.out / n
 			break
 		}
+	}
+	if !level.Packs(p.typ) {
+		p.typ = gguf.F32
 	}
 	p.w = random(r, p.out*p.in*p.taps)
 	switch p.typ {
@@ -216,7 +219,7 @@ func TestConv(t *testing.T) {
 				rows = append(rows, n, n, n)
 			}
 			for _, n := range rows {
-				p := newProblem(r, n)
+				p := newProblem(r, level, n)
 				t.Log(p)
 				p.check(t, p.run(t, level, be))
 			}
@@ -230,7 +233,7 @@ func TestThreadsDoNotMatter(t *testing.T) {
 	for _, level := range levels(t) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for range 8 {
-			p := newProblem(r, pick(r, 1, 5, 70, 200))
+			p := newProblem(r, level, pick(r, 1, 5, 70, 200))
 			p.snake, p.sum = true, true
 			want := p.run(t, level, one)
 			for _, be := range many {
@@ -250,7 +253,7 @@ func TestChunksDoNotMatter(t *testing.T) {
 	for _, level := range levels(t) {
 		r := rand.New(rand.NewPCG(5, 6))
 		for range 12 {
-			p := newProblem(r, 60)
+			p := newProblem(r, level, 60)
 			p.residual, p.snake, p.taps = false, false, pick(r, 2, 3, 7)
 			p.typ, p.w, p.past = gguf.F32, random(r, p.out*p.in*p.taps), make([]float32, (p.taps-1)*p.dilation*p.in)
 			want := p.run(t, level, be).sum
@@ -343,7 +346,7 @@ func TestChain(t *testing.T) {
 	const channels, rows, depth = 20, 150, 6
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, level := range levels(t) {
-		p := newProblem(r, rows)
+		p := newProblem(r, level, rows)
 		p.in, p.out, p.taps, p.dilation, p.period, p.typ = channels, channels, 1, 1, channels, gguf.F32
 		p.w = random(r, channels*channels)
 		for i := range p.w {

@@ -41,7 +41,8 @@ struct lqk_carry {
 void lqk_conv(void *tensor, int thread, int threads, void *call);
 void lqk_carry(void *tensor, int thread, int threads, void *call);
 
-// lqk_has tells whether this processor can run a level.
+// lqk_has tells whether this processor can run a level, lqk_best which is the fastest; LQK_NONE if ggml's operations are.
 int lqk_has(int level);
+int lqk_best(void);
 
 #endif

@@ -8,7 +8,7 @@ type Level int
 // The levels; kernels.h has the same numbers.
 const (
 	None     Level = iota // no kernels
-	Portable              // what any C compiler makes
+	Portable              // what a C compiler makes for any processor
 	NEON                  // arm64
 	AVX2                  // x86-64 with AVX2, FMA and F16C
 	AVX512                // x86-64 with AVX-512F
@@ -28,12 +28,6 @@ func (l Level) String() string {
 		return "AVX-512"
 	}
 	return fmt.Sprintf("level %d", int(l))
-}
-
-// Best is the fastest level of this processor.
-func Best() Level {
-	levels := Levels()
-	return levels[len(levels)-1]
 }
 
 // Levels are those of this processor, None first, slower ones before faster ones.

@@ -2,6 +2,9 @@
 
 package kernels
 
+// Best is None.
+func Best() Level { return None }
+
 func (Level) available() bool { return false }
 
 // Without an address, ggml.Builder.Custom refuses the kernel.

@@ -46,10 +46,10 @@ func steps(n, d int) []int {
 }
 
 // Packs tells whether there are kernels for weights of a type. 16-bit weights stay what they are and are widened in
-// registers, which is exact.
-func Packs(t ggml.Type) bool {
+// registers, which is exact. Others must be converted to F32.
+func (l Level) Packs(t ggml.Type) bool {
 	_, ok := packedTypes[t]
-	return ok
+	return ok && (l != Portable || t == gguf.F32)
 }
 
 // packedTypes has the numbers of kernels.h.
@@ -63,11 +63,14 @@ func (l Level) PackedShape(from Layout) []int {
 // Pack lays weights, of a type that Packs accepts, out for Conv. dst is zeroed, as wide as PackedShape tells.
 func (l Level) Pack(dst, src []byte, t ggml.Type, from Layout) {
 	if t == gguf.F32 {
-		pack(l, elements[uint32](dst), elements[uint32](src), from)
+		pack(l, elements[float32](dst), elements[float32](src), from)
 	} else {
 		pack(l, elements[uint16](dst), elements[uint16](src), from)
 	}
 }
+
+// PackF32 is Pack for weights that were converted.
+func (l Level) PackF32(dst, src []float32, from Layout) { pack(l, dst, src, from) }
 
 // elements views bytes, which lie aligned, as elements.
 func elements[E any](b []byte) []E {
@@ -75,7 +78,7 @@ func elements[E any](b []byte) []E {
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(e)))
 }
 
-func pack[E uint16 | uint32](l Level, dst, src []E, from Layout) {
+func pack[E uint16 | float32](l Level, dst, src []E, from Layout) {
 	panel := vectors * l.vector()
 	for len(from.Outputs) > 0 {
 		outputs := from.Outputs[:min(panel, len(from.Outputs))]

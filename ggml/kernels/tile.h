@@ -8,7 +8,7 @@
 //                     fma_(a, b, c) is a·b + c rounded once
 //                     where the hardware can; beyond(v, limit) tells whether any |v| > limit
 //   load_f16, load_bf16
-//                     LANES of these types, widened
+//                     LANES of these types, widened; without them there are only tiles for F32
 //   SNAKE             a function for Snake, if not the one below
 
 #include <string.h>
@@ -94,12 +94,13 @@ TARGET static void finish(const struct lqk_finish *f) {
 }
 
 INLINE V load_weight(const char *p, int type) {
-	switch (type) {
-	case LQK_F16:
+#ifdef load_f16
+	if (type == LQK_F16)
 		return load_f16(p);
-	case LQK_BF16:
+	if (type == LQK_BF16)
 		return load_bf16(p);
-	}
+#endif
+	(void)type;
 	return load((const float *)(const void *)p);
 }
 
@@ -152,21 +153,28 @@ INLINE void tile(float *sums, int fresh, const char *w, const float *const *x, i
 	TILE_FUNCTION(name##_4, 4, vectors, type)                                                                      \
 	TILE_LARGEST(name##_8, 8, vectors, type)
 
-TILE_SIZES(narrow_f32, 1, LQK_F32)
-TILE_SIZES(narrow_f16, 1, LQK_F16)
-TILE_SIZES(narrow_bf16, 1, LQK_BF16)
-TILE_SIZES(whole_f32, VECTORS, LQK_F32)
-TILE_SIZES(whole_f16, VECTORS, LQK_F16)
-TILE_SIZES(whole_bf16, VECTORS, LQK_BF16)
+#define TILE_WIDTHS(name, type)                                                                                        \
+	TILE_SIZES(narrow_##name, 1, type)                                                                             \
+	TILE_SIZES(whole_##name, VECTORS, type)
+
+TILE_WIDTHS(f32, LQK_F32)
+#ifdef load_f16
+TILE_WIDTHS(f16, LQK_F16)
+TILE_WIDTHS(bf16, LQK_BF16)
+#endif
 
 #define SIZES(name) {name##_1, name##_2, name##_4, LARGEST(name##_8)}
+#define WIDTHS(name) {SIZES(narrow_##name), SIZES(whole_##name)}
 
 const struct lqk_level CAT(lqk, LEVEL) = {
 	.panel = VECTORS * LANES,
 	.vector = LANES,
 	.tile = TILE,
-	.tiles = {[LQK_F32] = {SIZES(narrow_f32), SIZES(whole_f32)},
-	          [LQK_F16] = {SIZES(narrow_f16), SIZES(whole_f16)},
-	          [LQK_BF16] = {SIZES(narrow_bf16), SIZES(whole_bf16)}},
+	.tiles = {[LQK_F32] = WIDTHS(f32),
+#ifdef load_f16
+	          [LQK_F16] = WIDTHS(f16),
+	          [LQK_BF16] = WIDTHS(bf16),
+#endif
+	},
 	.finish = finish,
 };
