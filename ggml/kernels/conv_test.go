@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -243,6 +244,20 @@ func TestThreadsDoNotMatter(t *testing.T) {
 			require.Equal(t, want.activated, p.run(t, level, one).activated)
 			p.snake = false
 			require.Equal(t, want.sum, p.run(t, level, one).sum)
+		}
+	}
+}
+
+// TestLevelsAgree: with fused multiply-adds in one order, a result does not depend on the width of the vectors.
+func TestLevelsAgree(t *testing.T) {
+	be := testenv.CPU(t, 1)
+	fused := slices.DeleteFunc(levels(t), func(l kernels.Level) bool { return l == kernels.Portable })
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 20 {
+		p := newProblem(r, kernels.AVX512, pick(r, 1, 5, 70))
+		p.snake, p.sum = true, true
+		for _, level := range fused {
+			require.Equal(t, p.run(t, fused[0], be), p.run(t, level, be), "%v and %v: %v", fused[0], level, p)
 		}
 	}
 }
