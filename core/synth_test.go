@@ -55,7 +55,7 @@ func TestARandomSeedIsReported(t *testing.T) {
 
 func TestThreadsDoNotChangeTheSamples(t *testing.T) {
 	r := sampled(3)
-	r.MaxFrames = 4
+	r.MaxFrames = 2 // ggml's threads spin while they wait: more takes for ever on a busy machine
 	one, _, err := speak(engine(t, custom), r)
 	require.NoError(t, err)
 	for _, n := range []int{2, 4} {

@@ -181,6 +181,7 @@ func TestCodesEqualTheReference(t *testing.T) {
 func TestThreadsDoNotChangeTheCodes(t *testing.T) {
 	const name = "cv17_auto_dylan"
 	c, z := golden.Cases(t)[name], golden.Load(t, name)
+	c.Frames = 2
 	for _, threads := range []int{2, 4} {
 		for _, typ := range []string{"F32", "Q8_0"} {
 			one, _ := load(t, testenv.CPU(t, 1), c.Model, typ).free(t, c, z)
