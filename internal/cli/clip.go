@@ -1,7 +1,6 @@
 package cli
 
 import (
-
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 )
