@@ -10,7 +10,7 @@ if [[ -n $MODEL || -n $CODEC ]]; then
     exit 2
   fi
   if [[ -z $SPEAKER ]]; then # the first one, if the model has any
-    SPEAKER=$("$tts" --model "$MODEL" --codec "$CODEC" --list-speakers 2>/dev/null | sed -n 1p)
+    SPEAKER=$("$tts" --model "$MODEL" --codec "$CODEC" --list-speakers | sed -n 1p)
   fi
   "$tts" --model "$MODEL" --codec "$CODEC" --speaker "$SPEAKER" --lang "$LANG_" --instruct "$INSTRUCT" \
     --verbose -o demo.wav --text "$TEXT"
