@@ -40,6 +40,9 @@ func Create(path string) (*File, error) {
 	}
 	f, err := os.OpenFile(partialName(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
+		if e, ok := err.(*fs.PathError); ok {
+			e.Path = path // the name that the caller knows
+		}
 		return nil, err
 	}
 	return &File{file: f, target: path}, nil
