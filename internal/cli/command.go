@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,13 +82,23 @@ func (c Command) Cobra() *cobra.Command {
 		},
 	}
 	cmd.SetVersionTemplate(Banner(c.Version) + "\n")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError{err} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.printHelp(cmd.OutOrStdout()) })
 	cmd.Flags().SortFlags = false
 	for _, g := range c.Flags {
 		cmd.Flags().AddFlagSet(g.flags)
 	}
 	return cmd
+}
+
+// flagError leaves out of what pflag says the function of strconv that failed, and its repetition of the value.
+func flagError(err error) error {
+	var value *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &value) && errors.As(err, &number) {
+		return Usagef("--%s %q: %w", value.GetFlag().Name, value.GetValue(), number.Err)
+	}
+	return UsageError{err}
 }
 
 func (c Command) printHelp(w io.Writer) {

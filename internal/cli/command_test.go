@@ -44,7 +44,7 @@ func TestExecute(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-n", "x"}, nil, ExitUsage, ""},
+		{[]string{"-n", "x"}, nil, ExitUsage, "count: --number \"x\": invalid syntax (see count --help)\n"},
 		{[]string{"--loud"}, nil, ExitUsage, "count: unknown flag: --loud (see count --help)\n"},
 		{[]string{"7"}, nil, ExitUsage, "count: unexpected argument \"7\": use -n (see count --help)\n"},
 		{nil, Usagef("-n is missing"), ExitUsage, "count: -n is missing (see count --help)\n"},
