@@ -15,12 +15,12 @@ import (
 	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
-// Exit codes by kind of failure, for scripts.
+// Exit codes by kind of failure, for scripts: those of qwen-tts and qwen-codec.
 const (
 	exitOK          = 0
 	exitUsage       = 2   // how the command was called
-	exitInput       = 3   // what the checkpoint holds
-	exitIO          = 4   // reading or writing
+	exitInput       = 4   // what the checkpoint holds
+	exitIO          = 6   // reading or writing
 	exitInterrupted = 130 // the shell's convention for SIGINT
 )
 
@@ -33,7 +33,9 @@ is F32.
   F32    nothing is lost; the default
   BF16   half the size; talkers are published in it, so their matrices lose nothing
   F16    half the size
-  Q8_0   about a quarter of the size, and the fastest`
+  Q8_0   about a quarter of the size, and the fastest
+
+Exit codes: 0 done, 2 flags, 4 the checkpoint, 6 reading or writing, 130 stopped; no half-written file is left behind.`
 
 // usageError marks a mistake in how the command was called.
 type usageError struct{ error }
@@ -47,6 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Short:         "Make the GGUF file of a Qwen3-TTS checkpoint",
 		Long:          long,
 		Example:       "  qwen-convert --type Q8_0 Qwen3-TTS-12Hz-1.7B-CustomVoice talker.gguf\n  qwen-convert Qwen3-TTS-12Hz-1.7B-CustomVoice/speech_tokenizer tokenizer.gguf",
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -62,6 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.Flags().StringVarP(&typeName, "type", "t", "F32", "type of the large matrices: F32, F16, BF16 or Q8_0")
 	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace OUT.gguf if it exists")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetVersionTemplate("libqwen {{.Version}}\n")
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	cmd.SetArgs(args)

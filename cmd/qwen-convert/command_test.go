@@ -103,6 +103,9 @@ func TestHelp(t *testing.T) {
 	for _, want := range []string{"--type", "--force", "CHECKPOINT_DIR OUT.gguf", "Q8_0", "speech_tokenizer/"} {
 		assert.Contains(t, stdout, want)
 	}
+	code, stdout, _ = call("--version")
+	assert.Equal(t, exitOK, code)
+	assert.Equal(t, "libqwen "+version+"\n", stdout)
 }
 
 func TestInterrupted(t *testing.T) {

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// version is "<hash> (<date>)", set by the linker: -X main.version=…
+var version = "unknown"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
