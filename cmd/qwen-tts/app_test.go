@@ -81,6 +81,8 @@ func TestUsageErrors(t *testing.T) {
 		"lines with dump":     {append([]string{"-o", "-", "--stream-by-line", "--dump", "d"}, model...), "--dump"},
 		"codes alone":         {append([]string{"-o", out, "--ref-rvq", "x.rvq"}, model...), "--ref-rvq needs --ref-spk and --ref-text"},
 		"two references":      {append([]string{"-o", out, "--ref-wav", "x.wav", "--ref-spk", "x.spk"}, model...), "exclude each other"},
+		"voice and speaker":   {append([]string{"-o", out, "--voice", "x.qvoice", "--speaker", "vivian"}, model...), "--speaker and --voice exclude each other"},
+		"transcript alone":    {append([]string{"-o", out, "--ref-text", "x.txt"}, model...), "--ref-text needs"},
 		"two voices":          {append([]string{"-o", out, "--voice", "x.qvoice", "--design", "calm"}, model...), "--voice and --design exclude each other"},
 		"nothing to keep":     {append([]string{"--save-voice", "x.qvoice"}, model...), "need a voice"},
 		"nothing to leave":    {append([]string{"-o", out, "--x-vector-only"}, model...), "need a voice"},

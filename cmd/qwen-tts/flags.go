@@ -127,9 +127,8 @@ func (o *options) check() error {
 	return o.checkVoice()
 }
 
-// checkVoice refuses contradictions about the voice.
-func (o *options) checkVoice() error {
-	var sources []string
+// voiceSources are the flags given that name a voice; more than one are a contradiction.
+func (o *options) voiceSources() (sources []string) {
 	for _, f := range []struct{ flag, value string }{
 		{"--ref-wav", o.refWAV}, {"--ref-spk", o.refSpk}, {"--voice", o.voice}, {"--design", o.design},
 	} {
@@ -137,11 +136,21 @@ func (o *options) checkVoice() error {
 			sources = append(sources, f.flag)
 		}
 	}
+	return sources
+}
+
+// checkVoice refuses contradictions about the voice.
+func (o *options) checkVoice() error {
+	sources := o.voiceSources()
 	switch {
 	case o.refRVQ != "" && (o.refSpk == "" || o.refText == ""):
 		return cli.Usagef("--ref-rvq needs --ref-spk and --ref-text")
 	case len(sources) > 1:
 		return cli.Usagef("%s and %s exclude each other", sources[0], sources[1])
+	case len(sources) > 0 && o.speaker != "":
+		return cli.Usagef("--speaker and %s exclude each other", sources[0])
+	case len(sources) == 0 && o.refText != "":
+		return cli.Usagef("--ref-text needs --ref-wav, --voice, or --ref-spk with --ref-rvq")
 	case len(sources) == 0 && (o.saveVoice != "" || o.xvectorOnly):
 		return cli.Usagef("--save-voice and --x-vector-only need a voice: --ref-wav, --ref-spk, --voice or --design")
 	case o.trimRef && o.refWAV == "":
@@ -150,8 +159,8 @@ func (o *options) checkVoice() error {
 		return cli.Usagef("--base and --anchor-text need --design")
 	case o.design != "" && o.base == "":
 		return cli.Usagef("--design needs --base: a VoiceDesign model speaks in a voice of its own by --instruct")
-	case o.design != "" && (o.instruct != "" || o.speaker != "" || o.refText != ""):
-		return cli.Usagef("--design excludes --instruct, --speaker and --ref-text")
+	case o.design != "" && (o.instruct != "" || o.refText != ""):
+		return cli.Usagef("--design excludes --instruct and --ref-text")
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func (s *session) readReference() (r reference, err error) {
 // applyReference makes a request speak with a voice.
 func (s *session) applyReference(req *core.Request, r reference) (err error) {
 	o := s.options
+	if err := s.wantBase(r); err != nil {
+		return err
+	}
 	req.RefText = r.text
 	switch {
 	case r.audio != nil:
@@ -65,13 +68,23 @@ func (s *session) applyReference(req *core.Request, r reference) (err error) {
 	return nil
 }
 
+// wantBase refuses a voice where the model that is to speak has no use for one.
+func (s *session) wantBase(r reference) error {
+	kind, o := s.engine.ModelType(), s.options
+	switch {
+	case kind == baseModel || r.audio == nil && r.voice == nil && r.xvector == nil:
+		return nil
+	case o.design != "":
+		return cli.ModeError{Err: fmt.Errorf("--design: --base must be a base model, this is a %s model", kind)}
+	}
+	return cli.ModeError{Err: fmt.Errorf("%s: this is a %s model; only a base model clones a voice", o.voiceSources()[0], kind)}
+}
+
 // applyVoice takes a voice from its file, if it belongs to the model. Codes are of use with a transcript only.
 func (s *session) applyVoice(req *core.Request, r reference) error {
 	v, path := r.voice, s.options.voice
-	if s.engine.ModelType() == baseModel { // else the engine says what is wrong
-		if err := v.Check(voicefile.Identity(s.engine.Identity())); err != nil {
-			return cli.ModeError{Err: fmt.Errorf("--voice: %s: %w", path, err)}
-		}
+	if err := v.Check(voicefile.Identity(s.engine.Identity())); err != nil {
+		return cli.ModeError{Err: fmt.Errorf("--voice: %s: %w", path, err)}
 	}
 	if r.text != "" && len(v.Codes) == 0 {
 		return cli.Usagef("--ref-text: %s has no codes that it could be the transcript of", path)

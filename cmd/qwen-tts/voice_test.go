@@ -90,7 +90,10 @@ func TestAVoiceFitsEveryPrecisionOfItsModelOnly(t *testing.T) {
 
 	code, _, stderr = run(t.Context(), "Hello.", tiny(t, "tiny-customvoice-17", append(args, "--speaker", "vivian")...)...)
 	assert.Equal(t, cli.ExitUsage, code, "a speaker and a voice")
-	assert.Contains(t, stderr, "speaker")
+	assert.Contains(t, stderr, "--speaker and --voice exclude each other")
+	code, _, stderr = run(t.Context(), "Hello.", tiny(t, "tiny-customvoice-17", args...)...)
+	assert.Equal(t, cli.ExitMode, code)
+	assert.Contains(t, stderr, "--voice: this is a custom_voice model; only a base model clones")
 	code, _, stderr = run(t.Context(), "Hello.", tiny(t, "tiny-voicedesign-17", append(args, "--instruct", "calm")...)...)
 	assert.Equal(t, cli.ExitMode, code)
 	assert.Contains(t, stderr, "only a base model clones")
@@ -170,7 +173,7 @@ func TestDesignFailures(t *testing.T) {
 		want        string
 	}{
 		"base as model":       {base, base, nil, cli.ExitMode, "--model must be a voice_design model, this is a base model"},
-		"design as base":      {design, design, nil, cli.ExitMode, "--save-voice: this is a voice_design model"},
+		"design as base":      {design, design, nil, cli.ExitMode, "--base must be a base model, this is a voice_design model"},
 		"no such base":        {design, filepath.Join(dir, "none.gguf"), nil, cli.ExitModel, "none.gguf"},
 		"codec as base":       {design, golden.GGUF(t, "tiny-tokenizer-12hz", "F32"), nil, cli.ExitModel, "tiny-tokenizer-12hz"},
 		"no default anchor":   {design, base, []string{"--lang", "Deutsch"}, cli.ExitUsage, "--anchor-text is missing"},
