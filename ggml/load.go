@@ -39,7 +39,7 @@ var (
 // Load finds and binds ggml's shared libraries. Once it has succeeded, later calls do nothing: a process has one ggml.
 //
 // It looks in dir, or if that is empty in $QWEN_GGML_DIR; without either, beside the program or library that
-// contains this code (the same directory, its ggml and lib subdirectories, and .ggml in up to two directories
+// contains this code (the same directory, its ggml, lib and .ggml subdirectories, and .ggml in up to two directories
 // above), then where the system finds libraries.
 func Load(dir string) error {
 	loaded.Lock()
@@ -122,7 +122,7 @@ func besideModule() []string {
 		path = real
 	}
 	d := filepath.Dir(path)
-	return []string{d, filepath.Join(d, "ggml"), filepath.Join(d, "lib"), filepath.Join(d, "..", ".ggml"), filepath.Join(d, "..", "..", ".ggml")}
+	return []string{d, filepath.Join(d, "ggml"), filepath.Join(d, "lib"), filepath.Join(d, ".ggml"), filepath.Join(d, "..", ".ggml"), filepath.Join(d, "..", "..", ".ggml")}
 }
 
 func openIn(dir string) (base, reg uintptr, err error) {
