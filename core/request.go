@@ -25,7 +25,7 @@ type Request struct {
 	Predictor Sampling // codebooks 1.. ; its RepetitionPenalty is not used
 
 	// Stream makes emit receive each frame as soon as it is generated.
-	// Otherwise the codec decodes in chunks after the last frame. The samples are the same.
+	// Otherwise it comes a few frames at a time. The samples are the same.
 	Stream bool
 	// ChunkFrames is the most frames in one call of emit when streaming; 0 means 1. The first call brings one
 	// frame, each later one up to twice as many: fewer calls and a little less work, while the lead grows.

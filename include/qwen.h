@@ -182,8 +182,8 @@ struct qt_options {
     const char *device;      /* NULL: "auto", "cpu", or a name that qt_devices lists; NULL = "auto" */
     const char *ggml_dir;    /* NULL: directory of ggml's shared libraries; NULL = QWEN_GGML_DIR, beside
                                 libqwen, the system. ggml is loaded once in a process: the first one stays. */
-    int         n_ctx;       /* 0: most positions (prompt + frames) of one synthesis; 0 = 4096, at most what
-                                the model allows */
+    int         n_ctx;       /* 0: most positions (prompt + frames) of one synthesis; 0 = what the model
+                                allows */
     int         max_queue;   /* 0: most calls that may wait in this context while max_batch are computed; one
                                 more fails at once (QT_FINISH_BUSY). 0 = no limit */
 };
