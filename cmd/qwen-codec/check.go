@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
@@ -33,7 +34,7 @@ func (a *app) check() error {
 	if a.options.json {
 		err = a.printJSON(newClipReport(path, r))
 	} else {
-		err = a.tell("%s\n%s", path, r)
+		err = a.tell("%s\n%s", path, strings.TrimSpace(r.String()))
 	}
 	if err == nil && r.Err() != nil {
 		err = cli.Inputf("%s: %w", path, r.Err())

@@ -214,5 +214,22 @@ func (r *Report) String() string {
 	for _, e := range r.Errors {
 		line("error", "%s", e)
 	}
+	line("verdict", "%s", r.verdict())
 	return b.String()
+}
+
+// shortReferenceSeconds is where a reference begins to be long enough.
+const shortReferenceSeconds = 3
+
+// verdict is the report in a few words.
+func (r *Report) verdict() string {
+	switch {
+	case len(r.Errors) > 0:
+		return "not usable"
+	case len(r.Warnings) > 0:
+		return "usable, but see the warnings"
+	case r.Seconds < shortReferenceSeconds:
+		return "usable, but 3 to 15 seconds are better"
+	}
+	return "usable"
 }

@@ -214,12 +214,16 @@ func TestReportText(t *testing.T) {
 		"level        peak -10.5 dBFS, RMS ", "clipping     0 samples in 0 runs\n", "mixing       0.0 dB lost\n",
 		"transcript   6 characters, 1.5 a second of sound\n", "steps        mix 2 channels to 1; resample 44100 Hz to 24000 Hz (96000 samples); encode 50 frames",
 		"warning      cut off\nwarning      the transcript has 5 letters for 4.0 s of sound, 1.2 a second where 8 to 22 are usual: it may lack",
+		"verdict      usable, but see the warnings\n",
 	} {
 		assert.Contains(t, text, want)
 	}
 	assert.Equal(t, []string{"cut off"}, c.Warnings, "the clip keeps its own")
 	assert.NotContains(t, text, "error")
 	assert.Contains(t, (&Clip{}).Report().String(), "error        0 channels")
+	assert.Contains(t, (&Clip{}).Report().String(), "verdict      not usable\n")
+	assert.Contains(t, voice(4, 24000, 1).Report().String(), "verdict      usable\n")
+	assert.Contains(t, voice(2, 24000, 1).Report().String(), "verdict      usable, but 3 to 15 seconds are better\n")
 }
 
 func TestPlausible(t *testing.T) {
