@@ -76,6 +76,7 @@ func TestUsageErrors(t *testing.T) {
 		"number too large":    {append([]string{"-o", out, "--seed", "99999999999999999999"}, model...), "--seed"},
 		"argument":            {append([]string{"-o", out, "hello"}, model...), `unexpected argument "hello"`},
 		"format":              {append([]string{"-o", out, "--format", "mp3"}, model...), "mp3"},
+		"output":              {append([]string{"-o", "x.MP3"}, model...), "-o x.MP3: only WAV is written"},
 		"layout":              {append([]string{"-o", out, "--text-layout", "wide"}, model...), `"wide": not auto, whole or streamed`},
 		"lines into a file":   {append([]string{"-o", out, "--stream-by-line"}, model...), "--stream-by-line needs -o -"},
 		"lines with dump":     {append([]string{"-o", "-", "--stream-by-line", "--dump", "d"}, model...), "--dump"},

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,12 +121,23 @@ func (o *options) check() error {
 		return nil
 	case o.output == "" && o.saveVoice == "":
 		return cli.Usagef("-o is missing")
+	case otherFormat(o.output):
+		return cli.Usagef("-o %s: only WAV is written", o.output)
 	case o.byLine && o.output != "-":
 		return cli.Usagef("--stream-by-line needs -o -")
 	case o.byLine && o.dump != "":
 		return cli.Usagef("--dump is of one synthesis, --stream-by-line makes many")
 	}
 	return o.checkVoice()
+}
+
+// otherFormat tells whether a file is named like audio that is no WAV.
+func otherFormat(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff":
+		return true
+	}
+	return false
 }
 
 // voiceSources are the flags given that name a voice; more than one are a contradiction.
