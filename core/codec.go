@@ -139,7 +139,7 @@ func (c *Codec) Hop() int { return c.decoder.Hop() }
 
 // Encode gives the codes [frames][codebooks] of the whole frames of a clip, 24 kHz mono; a rest is left out.
 func (c *Codec) Encode(ctx context.Context, pcm []float32) ([][]int32, error) {
-	if err := checkReference("audio", pcm, c.Hop()); err != nil {
+	if _, err := checkClip("audio", pcm, c.Hop()); err != nil {
 		return nil, err
 	}
 	return c.extractor.encode(ctx, pcm)

@@ -45,24 +45,29 @@ func (e *Engine) ExtractVoice(ctx context.Context, pcm []float32) (*Voice, error
 
 // checkReference refuses clips that no voice can be taken from.
 func checkReference(field string, pcm []float32, hop int) error {
+	peak, err := checkClip(field, pcm, hop)
+	if err == nil && peak <= silentPeak {
+		return fail(ErrInvalid, "%s: silence: no sample is louder than -80 dB of full scale", field)
+	}
+	return err
+}
+
+// checkClip refuses clips that have no codes; it tells the largest magnitude.
+func checkClip(field string, pcm []float32, hop int) (peak float64, err error) {
 	switch {
 	case len(pcm) < hop:
-		return fail(ErrInvalid, "%s: %d samples; at least %d, one frame, are needed", field, len(pcm), hop)
+		return 0, fail(ErrInvalid, "%s: %d samples; at least %d, one frame, are needed", field, len(pcm), hop)
 	case len(pcm) > MaxReferenceSeconds*SampleRate:
-		return fail(ErrInvalid, "%s: %.1f s are longer than the %d s that a reference may last", field, float64(len(pcm))/SampleRate, MaxReferenceSeconds)
+		return 0, fail(ErrInvalid, "%s: %.1f s are longer than the %d s that a reference may last", field, float64(len(pcm))/SampleRate, MaxReferenceSeconds)
 	}
-	peak := 0.0
 	for i, x := range pcm {
 		a := math.Abs(float64(x))
 		if !(a <= math.MaxFloat32) { // also NaN
-			return fail(ErrInvalid, "%s: sample %d is not finite", field, i)
+			return 0, fail(ErrInvalid, "%s: sample %d is not finite", field, i)
 		}
 		peak = max(peak, a)
 	}
-	if peak <= silentPeak {
-		return fail(ErrInvalid, "%s: silence: no sample is louder than -80 dB of full scale", field)
-	}
-	return nil
+	return peak, nil
 }
 
 // extractor turns reference clips into voices. Its encoders are loaded when they are first needed, since most
