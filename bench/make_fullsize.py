@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import bounds
 import shapes
 
 POOL = 1 << 21  # elements of noise drawn per type and scale; tensors are tiled from random places in it
@@ -192,29 +193,9 @@ def weight_table():
                   f"| {talker + 15 * predictor + heads:.0f} |")
 
 
-def codec_macs():
-    """Multiply-adds of the codec's decoder for one frame, by stage."""
-    w, latent, window = shapes.CODEC_WIDTH, shapes.LATENT, 72
-    layer = 7 * w * 1024 + 2 * window * 1024  # q, k, v, output, gate, up, down; scores and their sum
-    macs = {"codebooks": 2 * shapes.CODEBOOK_DIM * w, "pre_conv": 3 * w * latent,
-            "transformer": shapes.CODEC_LAYERS * layer + 2 * w * latent}
-    rows, width = 1, shapes.DAC_WIDTH
-    for i in range(2):
-        macs[f"upsample {i}"] = rows * 2 * latent**2 + 2 * rows * (7 * latent + 8 * latent**2)
-        rows *= 2
-    macs["DAC in"] = rows * 7 * latent * width
-    for b, stride in enumerate(shapes.DAC_STRIDES, 1):
-        out = width // 2
-        macs[f"DAC {b} transposed"] = rows * width * out * 2 * stride
-        rows, width = rows * stride, out
-        macs[f"DAC {b} residual units"] = rows * 3 * 8 * width**2
-    macs["DAC out"] = rows * 7 * width
-    return macs
-
-
 def bound():
     weight_table()
-    macs = codec_macs()
+    macs = bounds.codec_macs()
     total = sum(macs.values())
     print("\n| codec decoder stage | million multiply-adds a frame | |\n|---|---|---|")
     for stage, n in (macs | {"total": total}).items():

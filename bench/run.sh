@@ -4,10 +4,12 @@
 #   bench/run.sh models [SIZE…]   random-weight Q8_0 models, CustomVoice, SIZE 0.6b and 1.7b unless named
 #   bench/run.sh peer             the library to compare with, and the shim that sets its threads
 #   bench/run.sh compare [ARG…]   both: measures build/libqwen.so beside it; ARGs go to bench.py (MODELS names sizes)
+#   bench/run.sh test             the tests of the scripts themselves, seconds
 #   bench/run.sh machine          memory bandwidth and peak arithmetic with 1 and 2 threads
 #   bench/run.sh bound            bytes and multiply-adds of a frame
 #
-# TYPE and MODE choose other files (TYPE=Q4_K_M MODE=base bench/run.sh models 0.6b). Linux with python3, npm, gcc, g++.
+# TYPE and MODE choose other files (TYPE=Q4_K_M MODE=base bench/run.sh models 0.6b); EXTRAS=0 leaves the rows out that
+# need one (a base model, 1 GB). Linux with python3, npm, gcc, g++.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,23 +54,35 @@ peer() {
   [[ $WORK/hwc_shim.so -nt bench/hwc_shim.cpp ]] || g++ -O2 -shared -fPIC -o $WORK/hwc_shim.so bench/hwc_shim.cpp
 }
 
+membw() {
+  [[ $WORK/membw -nt bench/membw.c ]] || gcc -O3 -march=native -fopenmp -o $WORK/membw bench/membw.c
+}
+
 compare() {
-  local sizes=${MODELS:-0.6b 1.7b} args=()
+  local sizes=${MODELS:-0.6b 1.7b} args=() s
   [[ -e build/libqwen.so ]] || { echo "bench: no build/libqwen.so: run make" >&2; exit 1; }
   models $sizes # a list
   peer
+  membw
   for s in $sizes; do args+=(--model "$(talker "$s")"); done
-  python bench/bench.py --lib ours=build/libqwen.so --lib peer=$PEER_LIB "${args[@]}" --codec "$CODEC" "$@"
+  if [[ ${EXTRAS:-1} != 0 ]]; then
+    s=${sizes%% *}
+    MODE=base models "$s"
+    args+=(--layouts --clone "$(MODE=base talker "$s")")
+  fi
+  python bench/bench.py --lib ours=build/libqwen.so --lib peer=$PEER_LIB "${args[@]}" --codec "$CODEC" \
+    --membw $WORK/membw "$@"
 }
 
 machine() {
-  gcc -O3 -march=native -fopenmp -o $WORK/membw bench/membw.c
+  membw
   for n in 1 2; do OMP_NUM_THREADS=$n $WORK/membw; done
 }
 
 mkdir -p $WORK
 case ${1:-} in
   models | peer | compare | machine) "$@" ;;
+  test) cd bench && python3 -m unittest ;;
   bound) python bench/make_fullsize.py bound ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
 esac

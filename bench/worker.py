@@ -1,7 +1,9 @@
 """One measured synthesis in a process of its own: worker.py JOB, JOB being JSON; the result is JSON on stdout.
 
 The job: lib, model, codec, init ("std", or "cpu" for libraries with qt_init_cpu), threads (for "cpu"), text, frames,
-seed, stream, warmup (frames spoken before the measurement, 0 for none), log (a file for what the library prints).
+seed, stream, warmup (frames spoken before the measurement, 0 for none), log (a file for what the library prints);
+and for some rows layout ("whole" or "streamed": asks for it with qt_synthesize_ex, which not every library has),
+reference (seconds of a clip whose voice the measured requests clone), requests (how many; the last one counts).
 """
 
 import array
@@ -10,11 +12,14 @@ import itertools
 import json
 import math
 import os
+import random
 import resource
 import sys
 import time
 
-HOP = 1920
+HOP, RATE = 1920, 24000
+LAYOUTS = {"whole": 1, "streamed": 2}
+REFERENCE_TEXT = b"These words stand for what the voice of the clip says."
 
 
 class Audio(C.Structure):
@@ -47,6 +52,13 @@ class TTSParams(C.Structure):
         ("ref_spk_emb", C.POINTER(C.c_float)), ("ref_spk_dim", C.c_int), ("ref_codes", C.POINTER(C.c_int32)),
         ("ref_T", C.c_int), ("spare", C.c_char * 128),
     ]
+
+
+class Request(C.Structure):
+    """struct qt_request."""
+
+    _fields_ = [("struct_size", C.c_int), ("text_layout", C.c_int), ("progress", C.c_void_p),
+                ("progress_user_data", C.c_void_p), ("chunk_frames", C.c_int)]
 
 
 def load(path):
@@ -99,16 +111,38 @@ def init(lib, job):
     return ctx, clock.read()
 
 
-class Speech:
-    """What one qt_synthesize gave: when each chunk came, how many samples, how loud."""
+def clip(seconds):
+    """A reference clip: a glide with a little noise. What it sounds like doesn't matter, the work is the same."""
+    r = random.Random(1)
+    return array.array("f", (0.3 * math.sin(600 * t + 150 * t * t) + 0.02 * r.uniform(-1, 1)
+                             for t in (i / RATE for i in range(int(seconds * RATE)))))
 
-    def __init__(self, lib, ctx, job, frames, stream):
+
+def synthesize(lib, ctx, params, layout, audio):
+    if not layout:
+        return lib.qt_synthesize(ctx, C.byref(params), C.byref(audio))
+    request = Request()
+    lib.qt_request_init.argtypes = [C.POINTER(Request), C.c_size_t]
+    lib.qt_request_init(C.byref(request), C.sizeof(request))
+    request.text_layout = LAYOUTS[layout]
+    lib.qt_synthesize_ex.argtypes = [C.c_void_p, C.POINTER(TTSParams), C.POINTER(Request), C.POINTER(Audio), C.c_void_p]
+    return lib.qt_synthesize_ex(ctx, C.byref(params), C.byref(request), C.byref(audio), None)
+
+
+class Speech:
+    """What one synthesis gave: when each chunk came, how many samples, how loud."""
+
+    def __init__(self, lib, ctx, job, frames, reference=None):
+        stream = job["stream"]
         self.arrivals, self.samples, self.energy = [], 0, 0.0
         p = TTSParams()
         lib.qt_tts_default_params(C.byref(p))
         p.text, p.lang, p.seed, p.max_new_tokens = job["text"].encode(), b"english", job["seed"], frames
         if lib.qt_n_speakers(ctx) > 0:
             p.speaker = lib.qt_speaker_name(ctx, 0)
+        if reference:
+            samples = (C.c_float * len(reference)).from_buffer(reference)
+            p.ref_audio_24k, p.ref_n_samples, p.ref_text = samples, len(reference), REFERENCE_TEXT
         clock, audio = Clock(), Audio()
 
         def on_chunk(samples, n, _):
@@ -118,7 +152,7 @@ class Speech:
 
         if stream:
             p.on_chunk = ChunkCallback(on_chunk)
-        status = lib.qt_synthesize(ctx, C.byref(p), C.byref(audio))
+        status = synthesize(lib, ctx, p, job.get("layout"), audio)
         self.wall, self.cpu = clock.read()
         if status != 0:
             raise RuntimeError(f"qt_synthesize: status {status}: {lib.qt_last_error().decode()}")
@@ -148,9 +182,13 @@ def measure(job, log):
     lib.qt_log_set(callback, None)
     ctx, (load_wall, load_cpu) = init(lib, job)
     if job["warmup"]:
-        Speech(lib, ctx, job, job["warmup"], job["stream"])
-    lines.clear()
-    s = Speech(lib, ctx, job, job["frames"], job["stream"])
+        Speech(lib, ctx, job, job["warmup"])
+    reference = clip(job["reference"]) if job.get("reference") else None
+    speeches = []
+    for _ in range(job.get("requests", 1)):
+        lines.clear()
+        speeches.append(Speech(lib, ctx, job, job["frames"], reference))
+    s = speeches[-1]
     peak, anonymous = memory("VmHWM", "RssAnon")
     result = {
         "version": lib.qt_version().decode(), "load": [load_wall, load_cpu], "wall": s.wall, "cpu": s.cpu,
@@ -158,7 +196,7 @@ def measure(job, log):
     }
     if s.arrivals:
         times = [w for w, _ in s.arrivals]
-        result |= {"first": s.arrivals[0], "chunks": len(times),
+        result |= {"first": s.arrivals[0], "firsts": [x.arrivals[0] for x in speeches], "chunks": len(times),
                    "longest_gap": max((b - a for a, b in itertools.pairwise(times)), default=0.0)}
     lib.qt_free(ctx)
     lib.qt_log_set(LogCallback(), None)
