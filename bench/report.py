@@ -130,7 +130,8 @@ def markdown(data):
         parts += ["### First audio of other requests", first_table(first["rows"])]
     if data["busy"]:
         b = data["busy"]
-        parts += [f"### Beside {b['processes']} busy process{'' if b['processes'] == 1 else 'es'} ({title(b)}, {b['frames']} frames)", busy_table(b)]
+        processes = "1 busy process" if b["processes"] == 1 else f"{b['processes']} busy processes"
+        parts += [f"### Beside {processes} ({title(b)}, {b['frames']} frames)", busy_table(b)]
     if data["machine"]:
         parts += ["### The machine", machine_table(data["machine"])]
     return "\n\n".join(p.rstrip("\n") for p in parts) + "\n"
