@@ -58,8 +58,12 @@ func (c *Codec) open(opts Options) error {
 		return as(ErrBackend, err)
 	}
 	c.extractor.be = c.be
-	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, opts.CodecPath); err != nil || c.extractor.talker == nil {
+	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, opts.CodecPath); err != nil {
 		return err
+	}
+	c.extractor.decoder, c.extractor.cache = c.decoder, newLRU[voiceID, *Voice](cachedVoices)
+	if c.extractor.talker == nil {
+		return nil
 	}
 	config, err := lm.ReadConfig(c.extractor.talker)
 	if err != nil {

@@ -202,7 +202,7 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.opts.Context > 0 {
 		e.context = min(e.context, e.opts.Context)
 	}
-	e.extractor = &extractor{be: e.be, talker: talker, tokenizer: tokenizer, cache: newLRU[voiceID, *Voice](cachedVoices)}
+	e.extractor = &extractor{be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, cache: newLRU[voiceID, *Voice](cachedVoices)}
 	e.primed = newLRU[uint64, primed](primedBytes)
 	e.session, err = e.newSession(nil)
 	return err

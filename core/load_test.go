@@ -225,3 +225,15 @@ func TestTheModelEndsTheUtterance(t *testing.T) {
 	}
 	assert.Positive(t, ends)
 }
+
+// TestAnEncoderForOtherFrames: a speech tokenizer whose two halves do not fit cannot clone, but says so.
+func TestAnEncoderForOtherFrames(t *testing.T) {
+	e := engine(t, base, func(o *core.Options) {
+		o.CodecPath = golden.Rigged(t, o.CodecPath, golden.Rig{Set: map[string]any{"qwen3-tts-tokenizer.encoder_valid_num_quantizers": uint32(8)}})
+	})
+	r := cloning(1)
+	r.RefAudio, r.RefText = clip(t, "speech"), "Hello."
+	_, _, err := speak(e, r)
+	assert.ErrorIs(t, err, core.ErrModel, "%v", err)
+	assert.ErrorContains(t, err, "8 codes")
+}

@@ -75,6 +75,7 @@ func checkClip(field string, pcm []float32, hop int) (peak float64, err error) {
 type extractor struct {
 	be                *ggml.Backend
 	talker, tokenizer *gguf.File
+	decoder           *codec.Decoder // what will read the codes
 	encoder           *codec.Encoder
 	speaker           *speaker.Encoder
 	cache             *lru[voiceID, *Voice]
@@ -117,18 +118,28 @@ func (x *extractor) embed(ctx context.Context, pcm []float32) ([]float32, error)
 
 // encode gives the codes of a clip's whole frames; a rest is left out.
 func (x *extractor) encode(ctx context.Context, pcm []float32) ([][]int32, error) {
-	if x.encoder == nil {
-		config, err := codec.ReadEncoderConfig(x.tokenizer)
-		if err == nil {
-			x.encoder, err = codec.LoadEncoder(x.be, x.tokenizer, config)
-		}
-		if err != nil {
-			return nil, voiceError(fmt.Errorf("speech tokenizer: %w", err), ErrModel)
-		}
+	if err := x.loadEncoder(); err != nil {
+		return nil, voiceError(fmt.Errorf("speech tokenizer: %w", err), ErrModel)
 	}
 	hop := x.encoder.Hop()
 	codes, err := x.encoder.Encode(ctx, pcm[:len(pcm)/hop*hop])
 	return codes, voiceError(err, ErrGenerate)
+}
+
+func (x *extractor) loadEncoder() error {
+	if x.encoder != nil {
+		return nil
+	}
+	config, err := codec.ReadEncoderConfig(x.tokenizer)
+	if err != nil {
+		return err
+	}
+	if d := x.decoder; config.Hop != d.Hop() || config.Codebooks != d.Codebooks() || config.CodebookSize != d.CodebookSize() {
+		return fmt.Errorf("its encoder makes %d codes below %d of %d samples, its decoder reads %d below %d as %d samples",
+			config.Codebooks, config.CodebookSize, config.Hop, d.Codebooks(), d.CodebookSize(), d.Hop())
+	}
+	x.encoder, err = codec.LoadEncoder(x.be, x.tokenizer, config)
+	return err
 }
 
 // voiceError gives an error of the encoders its kind; rest is the kind of what is no other.

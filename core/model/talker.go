@@ -35,6 +35,12 @@ type reader struct {
 	err error
 }
 
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
 func get[T any](r *reader, read func(string) (T, error), key string) T {
 	v, err := read(key)
 	if err != nil && r.err == nil {
@@ -57,8 +63,8 @@ func (r *reader) ids(key string) []int32 {
 }
 
 func (r *reader) narrow(key string, v int) int32 {
-	if (v < 0 || v > maxID) && r.err == nil {
-		r.err = fmt.Errorf("%s: %d is no id", key, v)
+	if v < 0 || v > maxID {
+		r.fail("%s: %d is no id", key, v)
 	}
 	return int32(v)
 }
@@ -123,8 +129,8 @@ func checked(v *prompt.Vocab, config bpe.Config) (*prompt.Vocab, *bpe.Tokenizer,
 func (r *reader) languages(v *prompt.Vocab) {
 	names := optional(r, r.f.Strings, "qwen3-tts.codec.language_names")
 	ids := r.ids("qwen3-tts.codec.language_ids")
-	if len(names) != len(ids) && r.err == nil {
-		r.err = fmt.Errorf("qwen3-tts.codec.language_names: %d names for %d ids", len(names), len(ids))
+	if len(names) != len(ids) {
+		r.fail("qwen3-tts.codec.language_names: %d names for %d ids", len(names), len(ids))
 		return
 	}
 	for i, n := range names {
@@ -139,8 +145,8 @@ func (r *reader) speakers(v *prompt.Vocab) {
 	if dialects == nil {
 		dialects = make([]string, len(names))
 	}
-	if (len(names) != len(ids) || len(names) != len(dialects)) && r.err == nil {
-		r.err = fmt.Errorf("qwen3-tts.codec.speaker_names: %d names for %d ids and %d dialects", len(names), len(ids), len(dialects))
+	if len(names) != len(ids) || len(names) != len(dialects) {
+		r.fail("qwen3-tts.codec.speaker_names: %d names for %d ids and %d dialects", len(names), len(ids), len(dialects))
 		return
 	}
 	for i, n := range names {

@@ -78,6 +78,8 @@ func TestBrokenVocabularies(t *testing.T) {
 		"qwen3-tts.codec.bos_id":           {uint32(1 << 31), "qwen3-tts.codec.bos_id"},
 		"qwen3-tts.codec.pad_id":           {"x", "qwen3-tts.codec.pad_id"},
 		"qwen3-tts.codec.speaker_ids":      {[]uint32{1, 2}, "qwen3-tts.codec.speaker_names"},
+		"qwen3-tts.codec.language_ids":     {[]string{"a"}, "qwen3-tts.codec.language_ids"},
+		"qwen3-tts.codec.language_names":   {[]bool{true}, "qwen3-tts.codec.language_names"},
 		"qwen3-tts.codec.speaker_dialects": {[]string{"klingon"}, "qwen3-tts.codec.speaker_names"},
 		"tokenizer.ggml.tokens":            {nil, "tokenizer.ggml.tokens"},
 		"tokenizer.ggml.token_type":        {[]int32{1}, "tokenizer"},
@@ -88,5 +90,18 @@ func TestBrokenVocabularies(t *testing.T) {
 		_, _, err = model.ReadVocab(f)
 		assert.ErrorContains(t, err, c.names, key)
 		f.Close()
+	}
+}
+
+// TestTablesOfWrongTypes: a table whose ids cannot be read at all beside names that can.
+func TestTablesOfWrongTypes(t *testing.T) {
+	for _, key := range []string{"qwen3-tts.codec.language_ids", "qwen3-tts.codec.speaker_ids"} {
+		for _, v := range []any{[]string{"a"}, []float32{1}, "x", nil} {
+			f, err := model.Open(golden.Rigged(t, golden.GGUF(t, custom, "F32"), golden.Rig{Set: map[string]any{key: v}}), architecture, "talker")
+			require.NoError(t, err)
+			_, _, err = model.ReadVocab(f)
+			assert.Error(t, err, "%s = %v", key, v)
+			f.Close()
+		}
 	}
 }
