@@ -35,7 +35,7 @@ var lattice = map[string]string{
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 
 	"ggml":          "ggml/gguf",
-	"ggml/kernels":  "ggml ggml/gguf",
+	"ggml/kernels":  "ggml ggml/gguf internal/half",
 	"ggml/gguf":     "internal/half",
 	"internal/half": "",
 	"internal/npy":  "",

@@ -21,6 +21,7 @@ type Config struct {
 	Hop     int // samples a frame
 	Decoder DecoderConfig
 	Kernels kernels.Level // of the convolutions on the CPU; None: ggml's operations, as on other devices
+	Rounded bool          // convolutions round weights and inputs to BF16 where Kernels has products of it
 }
 
 // DecoderConfig is the geometry of the decoder.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
@@ -17,8 +18,14 @@ type Conv struct {
 	bias     ggml.Tensor // F32 [C out]
 	out      int
 	taps     int
-	dilation int           // 0 is 1
-	level    kernels.Level // of its kernel; None: ggml's operations
+	dilation int // 0 is 1
+	form
+}
+
+// form is what a convolution is computed with.
+type form struct {
+	level   kernels.Level // of its kernel; None: ggml's operations
+	rounded bool          // weights and input, to BF16
 }
 
 // LoadFrom implements nn.Custom for a kernel [K, C in, C out].
@@ -33,7 +40,10 @@ func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) error {
 // rows has.
 func (c *Conv) load(l *nn.Loader, name string, shape []int, layout kernels.Layout, relay func(dst, src []float32), times int) (err error) {
 	if c.level != kernels.None {
-		if c.weight, err = packed(l, name+".weight", shape, c.level, layout); err == nil {
+		if c.rounded = c.rounded && c.channels%2 == 0; c.rounded { // pairs of channels
+			c.typ = gguf.BF16
+		}
+		if c.weight, err = packed(l, name+".weight", shape, c.form, layout); err == nil {
 			c.bias, err = repeated(l, name+".bias", c.out/times, 1)
 		}
 		return err
@@ -45,22 +55,33 @@ func (c *Conv) load(l *nn.Loader, name string, shape []int, layout kernels.Layou
 }
 
 // packed loads weights for a kernel, in the file's type where there are kernels for that.
-func packed(l *nn.Loader, name string, shape []int, level kernels.Level, layout kernels.Layout) (ggml.Tensor, error) {
+func packed(l *nn.Loader, name string, shape []int, f form, layout kernels.Layout) (ggml.Tensor, error) {
 	t, err := l.Find(name, shape...)
 	if err != nil {
 		return ggml.Tensor{}, err
 	}
-	ne := level.PackedShape(layout)
-	if level.Packs(t.Type) {
-		return l.Relay(t, func(dst, src []byte) { level.Pack(dst, src, t.Type, layout) }, ne...), nil
+	ne := f.level.PackedShape(layout)
+	switch {
+	case f.rounded:
+		return l.Relay(t, gguf.BF16, func(dst []byte) error {
+			src, err := l.Floats(t)
+			if err == nil {
+				f.level.PackRounded(dst, src, layout)
+			}
+			return err
+		}, ne...), nil
+	case f.level.Packs(t.Type):
+		return l.Relay(t, t.Type, func(dst []byte) error {
+			f.level.Pack(dst, l.Data(t), t.Type, layout)
+			return nil
+		}, ne...), nil
 	}
-	return l.Put(func() ([]float32, error) {
+	return l.Relay(t, ggml.F32, func(dst []byte) error {
 		src, err := l.Floats(t)
-		dst := make([]float32, ne[0]*ne[1])
 		if err == nil {
-			level.PackF32(dst, src, layout)
+			f.level.PackF32(dst, src, layout)
 		}
-		return dst, err
+		return err
 	}, ne...), nil
 }
 
@@ -142,7 +163,10 @@ func (c *Conv) sum(x ggml.Tensor, m *memory) ggml.Tensor {
 
 // fused is the convolution, and what follows, with our kernel.
 func (c *Conv) fused(x ggml.Tensor, m *memory, next then) (sum, activated ggml.Tensor) {
-	k := kernels.Conv{Level: c.level, In: c.channels, Out: c.out, Taps: c.taps, Dilation: c.dilation, Weight: c.weight, Bias: c.bias}
+	k := kernels.Conv{Level: c.level, In: c.channels, Out: c.out, Taps: c.taps, Dilation: c.dilation, Weight: c.weight, Rounded: c.rounded, Bias: c.bias}
+	if c.rounded {
+		x = kernels.Round(m.b, c.level, x)
+	}
 	after := kernels.Then{Add: next.add, Sum: next.keep || m.b.Tapping()}
 	if next.snake != nil {
 		after.Alpha, after.InvBeta = next.snake.alpha, next.snake.invBeta

@@ -1,9 +1,6 @@
 package codec
 
-import (
-	"github.com/libqwen/libqwen/ggml"
-	"github.com/libqwen/libqwen/ggml/kernels"
-)
+import "github.com/libqwen/libqwen/ggml"
 
 // dilations of a DAC block's residual units; the reference has them in code.
 var dilations = [...]int{1, 3, 9}
@@ -24,11 +21,11 @@ type ResUnit struct {
 }
 
 // newBlock makes a block of a stride, to be loaded.
-func newBlock(stride int, level kernels.Level) Block {
+func newBlock(stride int, f form) Block {
 	b := Block{Res: make([]ResUnit, len(dilations))}
-	b.Conv.stride, b.Conv.level = stride, level
+	b.Conv.stride, b.Conv.form = stride, f
 	for i, d := range dilations {
-		b.Res[i].Conv1.dilation, b.Res[i].Conv1.level, b.Res[i].Conv2.level = d, level, level
+		b.Res[i].Conv1.dilation, b.Res[i].Conv1.form, b.Res[i].Conv2.form = d, f, f
 	}
 	return b
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
-	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // Decoder turns codes into audio. It holds the weights and does not change; a Stream decodes.
@@ -50,12 +49,12 @@ func LoadDecoder(be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
 	return d, nil
 }
 
-// level is that of the kernels that the backend can run.
-func (d *Decoder) level() kernels.Level {
-	if d.be.HasKernels() {
-		return d.cfg.Kernels
+// form is what the backend can compute convolutions with.
+func (d *Decoder) form() form {
+	if !d.be.HasKernels() {
+		return form{}
 	}
-	return kernels.None
+	return form{d.cfg.Kernels, d.cfg.Rounded && d.cfg.Kernels.Rounds()}
 }
 
 func (d *Decoder) load(l *nn.Loader) error {
@@ -67,29 +66,29 @@ func (d *Decoder) load(l *nn.Loader) error {
 	d.front.First.Codebooks = make([]ggml.Tensor, c.Semantic)
 	d.front.Rest.Codebooks = make([]ggml.Tensor, c.Codebooks-c.Semantic)
 	d.front.Transformer.Layers = make([]Layer, c.Layers)
-	level := d.level()
-	d.front.Conv.level, d.convPre.level, d.convPost.level = level, level, level
+	f := d.form()
+	d.front.Conv.form, d.convPre.form, d.convPost.form = f, f, f
 	if err := l.Load(&d.front, "tok_dec", dims); err != nil {
 		return err
 	}
 	d.upsample = make([]Upsample, len(c.Upsampling))
 	for i := range d.upsample {
 		d.upsample[i].Conv.stride, dims["ratio"] = c.Upsampling[i], c.Upsampling[i]
-		d.upsample[i].Conv.level = level
+		d.upsample[i].Conv.form = f
 		if err := l.Load(&d.upsample[i], fmt.Sprintf("tok_dec.upsample.%d", i), dims); err != nil {
 			return err
 		}
 	}
-	return d.loadDAC(l, c, level)
+	return d.loadDAC(l, c, f)
 }
 
-func (d *Decoder) loadDAC(l *nn.Loader, c *DecoderConfig, level kernels.Level) error {
+func (d *Decoder) loadDAC(l *nn.Loader, c *DecoderConfig, f form) error {
 	n := len(c.Strides)
 	if err := d.convPre.LoadFrom(l, blockName(0)+".conv", []int{7, c.Latent, c.Channels[0]}); err != nil {
 		return err
 	}
 	for i, stride := range c.Strides {
-		d.blocks = append(d.blocks, newBlock(stride, level))
+		d.blocks = append(d.blocks, newBlock(stride, f))
 		dims := nn.Dims{"taps": 2 * stride, "in": c.Channels[i], "out": c.Channels[i+1]}
 		if err := l.Load(&d.blocks[i], blockName(i+1), dims); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/internal/testenv"
@@ -45,6 +46,11 @@ func loadAt(t testing.TB, file string, threads int, level kernels.Level) (*Decod
 		return nil, err
 	}
 	cfg.Kernels = level
+	return loadConfig(t, be, f, cfg)
+}
+
+func loadConfig(t testing.TB, be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
+	t.Helper()
 	d, err := LoadDecoder(be, f, cfg)
 	if err == nil {
 		t.Cleanup(d.Free)
@@ -177,4 +183,30 @@ func TestQuantised(t *testing.T) {
 			t.Logf("%s: %.1f dB", typ, got)
 		}
 	})
+}
+
+// TestRounded: convolutions in BF16 stay close to those in F32, and pieces make the whole.
+func TestRounded(t *testing.T) {
+	if !kernels.Best().Rounds() {
+		t.Skip("this processor has no products of BF16")
+	}
+	want := golden.Load(t, "codec_dec_wavs")
+	f, err := gguf.Open(golden.GGUF(t, "tiny-tokenizer-12hz", "F32"))
+	require.NoError(t, err)
+	be := testenv.CPU(t, 2)
+	t.Cleanup(func() { f.Close() })
+	cfg, err := ReadConfig(f)
+	require.NoError(t, err)
+	assert.False(t, cfg.Rounded, "only those who ask for it")
+	cfg.Rounded = true
+	d, err := loadConfig(t, be, f, cfg)
+	require.NoError(t, err)
+	got := decode(t, newStream(t, d, 0), frames(want)[:72], 72)
+	snr := golden.SNR(got, values(want.F32("wav_T72")))
+	assert.Greater(t, snr, 25.0)
+	assert.Less(t, snr, 60.0, "it is rounded")
+	t.Logf("%.1f dB", snr)
+	for _, chunk := range []int{1, 5} {
+		checkSeam(t, "chunks of "+strconv.Itoa(chunk), decode(t, newStream(t, d, 0), frames(want)[:72], chunk), got)
+	}
 }

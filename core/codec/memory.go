@@ -3,12 +3,15 @@ package codec
 import "github.com/libqwen/libqwen/ggml"
 
 // past is what a causal convolution needs of the calls before: the last rows of its input.
-type past struct{ channels, rows int }
+type past struct {
+	channels, rows int
+	typ            ggml.Type // F32 unless rounded
+}
 
 // memory holds the rows of all convolutions of a stream, for a graph under construction.
 type memory struct {
 	b    *ggml.Builder
-	rows map[*past]ggml.Tensor // F32 [C, rows]
+	rows map[*past]ggml.Tensor // [C, rows]
 }
 
 // extend puts the remembered rows in front of x [C, T] and remembers the last ones of the result [C, rows+T].
@@ -28,7 +31,7 @@ func newMemory(be *ggml.Backend, convs []rated) (*ggml.Arena, map[*past]ggml.Ten
 	arena, rows := be.NewArena(len(convs)), map[*past]ggml.Tensor{}
 	for _, p := range convs {
 		if p.rows > 0 {
-			rows[p.past] = arena.New(ggml.F32, p.channels, p.rows)
+			rows[p.past] = arena.New(p.typ, p.channels, p.rows)
 		}
 	}
 	if err := arena.Alloc(); err != nil {

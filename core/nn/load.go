@@ -259,14 +259,17 @@ func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor
 	return x
 }
 
-// Relay declares a tensor of the same element type on a backend that computes in memory of the host; relay, called by
-// Finish, fills it, zeroed, from the file's data.
-func (l *Loader) Relay(t *gguf.TensorInfo, relay func(dst, src []byte), shape ...int) ggml.Tensor {
+// Relay declares a tensor of a type on a backend that computes in memory of the host; relay, called by Finish, fills
+// its data, zeroed, from what Data or Floats have of the file's tensor t.
+func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte) error, shape ...int) ggml.Tensor {
 	l.idle[t] = true
-	x := l.copies.New(t.Type, shape...)
-	l.fills = append(l.fills, func() error { relay(x.Host(), l.file.Data(t)); return nil })
+	x := l.copies.New(typ, shape...)
+	l.fills = append(l.fills, func() error { return relay(x.Host()) })
 	return x
 }
+
+// Data is a tensor's data in its type.
+func (l *Loader) Data(t *gguf.TensorInfo) []byte { return l.file.Data(t) }
 
 // Floats decodes a tensor of a plain type or Q8_0.
 func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {

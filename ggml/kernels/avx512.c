@@ -4,8 +4,10 @@
 
 #include <immintrin.h>
 
+#ifndef LEVEL
 #define LEVEL avx512
 #define TARGET __attribute__((target("avx512f")))
+#endif
 #define V __m512
 #define LANES 16
 #define TILE 8

@@ -21,18 +21,22 @@ int lqk_has(int level) {
 		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 	case LQK_AVX512:
 		return __builtin_cpu_supports("avx512f");
+	case LQK_AVX512_BF16:
+		return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 	}
 	return 0;
 }
 
 int lqk_best(void) {
-	if (lqk_has(LQK_AVX2))
-		return lqk_has(LQK_AVX512) ? LQK_AVX512 : LQK_AVX2;
+	for (int level = LQK_AVX512_BF16; level >= LQK_AVX2; level--)
+		if (lqk_has(level))
+			return level;
 	return __builtin_cpu_supports("avx") ? LQK_NONE : LQK_PORTABLE; // ggml uses AVX, the portable level does not
 }
 
 static const struct lqk_level *const levels[LQK_LEVELS] = {
-	[LQK_PORTABLE] = &lqk_portable, [LQK_AVX2] = &lqk_avx2, [LQK_AVX512] = &lqk_avx512};
+	[LQK_PORTABLE] = &lqk_portable, [LQK_AVX2] = &lqk_avx2, [LQK_AVX512] = &lqk_avx512,
+	[LQK_AVX512_BF16] = &lqk_avx512_bf16};
 #elif defined(__aarch64__)
 int lqk_has(int level) { return level == LQK_PORTABLE || level == LQK_NEON; }
 int lqk_best(void) { return LQK_NEON; }
@@ -60,6 +64,7 @@ struct panel {
 	const char *weight;
 	int64_t first, width; // outputs that exist
 	int outputs;          // outputs with the padding
+	int64_t steps;        // of a tap: channels, or pairs of them
 	int64_t tap_bytes;    // of a tap's weights
 };
 
@@ -72,32 +77,34 @@ static struct panel panel_of(const struct lqk_conv *c, int64_t index) {
 	p.outputs = p.width <= l->vector ? l->vector : l->panel;
 	int64_t size = c->type == LQK_F32 ? 4 : 2;
 	p.weight = (const char *)c->weight + p.first * c->taps * c->in * size; // all panels before are whole
+	p.steps = c->type == LQK_ROUNDED ? c->in / 2 : c->in;
 	p.tap_bytes = c->in * p.outputs * size;
 	return p;
 }
 
 // row is a row of the input, counted from the first new one.
-static const float *row(const struct lqk_conv *c, int64_t t) {
-	return t < 0 ? c->past + ((c->taps - 1) * c->dilation + t) * c->in : c->x + t * c->in;
+static const void *row(const struct lqk_conv *c, int64_t t) {
+	int64_t bytes = c->in * (c->type == LQK_ROUNDED ? 2 : 4);
+	return t < 0 ? (const char *)c->past + ((c->taps - 1) * c->dilation + t) * bytes : (const char *)c->x + t * bytes;
 }
 
 // sum_piece adds some taps' products to the sums of rows from `from` on; the first tap begins them.
 static void sum_piece(const struct panel *p, float *sums, int64_t tap, int taps, int64_t from, int64_t rows) {
 	const struct lqk_conv *c = p->c;
 	const char *weight = p->weight + tap * p->tap_bytes, *next = weight + taps * p->tap_bytes;
-	int64_t steps = taps * c->in, near = 0; // bytes of the next piece that were asked for
+	int64_t near = 0; // bytes of the next piece that were asked for
 	lqk_tile *const *tiles = p->level->tiles[c->type][p->outputs == p->level->panel];
 	for (int64_t t = 0; t < rows;) {
 		int size = LQK_SIZES - 1;
 		while ((1 << size) > p->level->tile || t + (1 << size) > rows)
 			size--;
-		const float *x[LQK_MAX_TAPS * LQK_MAX_TILE];
+		const void *x[LQK_MAX_TAPS * LQK_MAX_TILE];
 		for (int k = 0; k < taps; k++)
 			for (int m = 0; m < 1 << size; m++)
 				x[k * LQK_MAX_TILE + m] = row(c, from + t + m - (c->taps - 1 - tap - k) * c->dilation);
 		ptrdiff_t stride = near < p->tap_bytes * taps ? 64 : 0;
-		tiles[size](sums + t * p->outputs, tap == 0, weight, x, taps, c->in, next + near, stride);
-		near += steps * stride;
+		tiles[size](sums + t * p->outputs, tap == 0, weight, x, taps, p->steps, next + near, stride);
+		near += taps * p->steps * stride;
 		t += 1 << size;
 	}
 }
@@ -161,7 +168,14 @@ void lqk_carry(void *tensor, int thread, int threads, void *call) {
 	int64_t kept = c->keep - c->rows; // rows of the past that stay
 	if (kept < 0)
 		kept = 0;
-	size_t row = (size_t)c->channels * sizeof(float);
-	memmove(c->past, c->past + (c->keep - kept) * c->channels, kept * row);
-	memcpy(c->past + kept * c->channels, c->x + (c->rows - (c->keep - kept)) * c->channels, (c->keep - kept) * row);
+	int64_t fresh = c->keep - kept, row = c->row_bytes;
+	memmove(c->past, c->past + fresh * row, (size_t)(kept * row));
+	memcpy(c->past + kept * row, c->x + (c->rows - fresh) * row, (size_t)(fresh * row));
+}
+
+void lqk_round(void *tensor, int thread, int threads, void *call) {
+	(void)tensor;
+	const struct lqk_round *c = call;
+	int64_t from = c->count * thread / threads, to = c->count * (thread + 1) / threads;
+	levels[c->level]->round(c->result + from, c->x + from, to - from);
 }

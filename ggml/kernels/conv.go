@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // Conv is a causal convolution y[t] = b + Σk W[k]·x[t - (K-1-k)·d] of rows of channels.
@@ -9,7 +10,8 @@ type Conv struct {
 	Level          Level
 	In, Out        int         // channels
 	Taps, Dilation int         // K and d
-	Weight         ggml.Tensor // what Pack made
+	Weight         ggml.Tensor // what Pack made, or PackRounded
+	Rounded        bool        // weights, input and past are BF16, products and sums F32
 	Bias           ggml.Tensor // F32 [P]; P divides Out, and output o has entry o mod P
 }
 
@@ -24,7 +26,7 @@ type Then struct {
 // Past is how many rows before the first one a convolution sees.
 func (c *Conv) Past() int { return (c.Taps - 1) * c.Dilation }
 
-// Forward convolves x [In, T], which past [In, Past] precedes (none if Past is 0). It returns the sums [Out, T], if
+// Forward convolves x F32 [In, T] (if Rounded, what Round made of it), which past [In, Past] precedes (none if Past is 0). It returns the sums [Out, T], if
 // they are wanted or nothing follows, and Snake's result [Out, T], if that follows.
 func (c *Conv) Forward(b *ggml.Builder, past, x ggml.Tensor, then Then) (sum, activated ggml.Tensor) {
 	weight, bias := b.Use(c.Weight), b.Use(c.Bias)
@@ -36,7 +38,7 @@ func (c *Conv) Forward(b *ggml.Builder, past, x ggml.Tensor, then Then) (sum, ac
 		planes = 2
 	}
 	y := b.Custom(ggml.Kernel{Name: "conv", Func: convAddress(), Params: []int64{
-		int64(c.Level), packedTypes[c.Weight.Type()], int64(c.In), int64(c.Out), int64(c.Taps), int64(c.Dilation), int64(rows),
+		int64(c.Level), c.weightType(), int64(c.In), int64(c.Out), int64(c.Taps), int64(c.Dilation), int64(rows),
 		int64(bias.Elements()), flag(both),
 	}}, ggml.F32, []int{c.Out, rows, planes}, past, x, weight, bias, then.Add, then.Alpha, then.InvBeta)
 	switch {
@@ -55,26 +57,49 @@ func flag(b bool) int64 {
 	return 0
 }
 
+// rounded is the number of kernels.h for weights that PackRounded made.
+const rounded = 3
+
+func (c *Conv) weightType() int64 {
+	if c.Rounded {
+		return rounded
+	}
+	return packedTypes[c.Weight.Type()]
+}
+
 // check panics with a ggml.ShapeError unless the operands fit.
 func (c *Conv) check(past, x ggml.Tensor, then Then) {
 	rows := x.Dim(1)
 	period := c.Bias.Elements()
-	ggml.Check(c.Level.available() && c.Level.Packs(c.Weight.Type()) && c.Weight.Elements() == c.Level.padded(c.Out)*c.Taps*c.In && isF32(c.Bias, period) && c.Out%period == 0,
-		"conv: weights", c.Weight, c.Bias)
-	ggml.Check(isF32(x, c.In*rows) && x.Dim(0) == c.In, "conv: input", x)
-	ggml.Check((c.Past() == 0) == !past.Valid() && (!past.Valid() || isF32(past, c.In*c.Past())), "conv: past", past)
-	ggml.Check(!then.Add.Valid() || isF32(then.Add, c.Out*rows), "conv: sum", then.Add)
-	ggml.Check(then.Alpha.Valid() == then.InvBeta.Valid() && (!then.Alpha.Valid() || isF32(then.Alpha, period) && isF32(then.InvBeta, period)),
-		"conv: snake", then.Alpha, then.InvBeta)
+	input := gguf.F32
+	typed := c.Level.Packs(c.Weight.Type())
+	if c.Rounded {
+		input, typed = gguf.BF16, c.Level.Rounds() && c.In%2 == 0 && c.Weight.Type() == gguf.BF16
+	}
+	ggml.Check(c.Level.available() && typed && c.Weight.Elements() == c.Level.padded(c.Out)*c.Taps*c.In &&
+		has(c.Bias, ggml.F32, period) && c.Out%period == 0, "conv: weights", c.Weight, c.Bias)
+	ggml.Check(has(x, input, c.In*rows) && x.Dim(0) == c.In, "conv: input", x)
+	ggml.Check((c.Past() == 0) == !past.Valid() && (!past.Valid() || has(past, input, c.In*c.Past())), "conv: past", past)
+	ggml.Check(!then.Add.Valid() || has(then.Add, ggml.F32, c.Out*rows), "conv: sum", then.Add)
+	ggml.Check(then.Alpha.Valid() == then.InvBeta.Valid() &&
+		(!then.Alpha.Valid() || has(then.Alpha, ggml.F32, period) && has(then.InvBeta, ggml.F32, period)), "conv: snake", then.Alpha, then.InvBeta)
 }
 
-func isF32(t ggml.Tensor, elements int) bool { return t.Type() == ggml.F32 && t.Elements() == elements }
+func has(t ggml.Tensor, typ ggml.Type, elements int) bool {
+	return t.Type() == typ && t.Elements() == elements
+}
+
+// Round rounds x F32 [In, T] to BF16, for a convolution that is Rounded.
+func Round(b *ggml.Builder, l Level, x ggml.Tensor) ggml.Tensor {
+	ggml.Check(l.available() && l.Rounds() && x.Type() == ggml.F32, "round", x)
+	return b.Custom(ggml.Kernel{Name: "round", Func: roundAddress(), Params: []int64{int64(l), int64(x.Elements())}}, gguf.BF16, x.Shape(), x)
+}
 
 // Carry makes past [C, P] the last P rows of past and x [C, T] strung together, after `after` has been computed.
 func Carry(b *ggml.Builder, past, x, after ggml.Tensor) {
 	rows, keep, channels := x.Dim(1), past.Dim(1), x.Dim(0)
-	ggml.Check(isF32(x, rows*channels) && isF32(past, keep*channels), "carry", past, x)
+	ggml.Check(x.Type() == past.Type() && x.Elements() == rows*channels && past.Elements() == keep*channels, "carry", past, x)
 	b.Expand(after)
-	b.Expand(b.Custom(ggml.Kernel{Name: "carry", Func: carryAddress(), Params: []int64{int64(channels), int64(rows), int64(keep)}},
+	b.Expand(b.Custom(ggml.Kernel{Name: "carry", Func: carryAddress(), Params: []int64{int64(past.RowBytes()), int64(rows), int64(keep)}},
 		ggml.F32, []int{1}, past, x, after))
 }

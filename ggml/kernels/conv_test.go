@@ -35,10 +35,15 @@ type problem struct {
 	bias, alpha, invBeta                  []float32 // [period]
 	past, x, add                          []float32
 	residual, snake, sum                  bool
+	rounded                               bool // w, past and x hold BF16 values
 }
 
 func (p *problem) String() string {
-	return fmt.Sprintf("%v, %d to %d channels, K %d, d %d, T %d", p.typ, p.in, p.out, p.taps, p.dilation, p.rows)
+	typ := p.typ.String()
+	if p.rounded {
+		typ = "rounded"
+	}
+	return fmt.Sprintf("%s, %d to %d channels, K %d, d %d, T %d", typ, p.in, p.out, p.taps, p.dilation, p.rows)
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -76,6 +81,13 @@ func newProblem(r *rand.Rand, level kernels.Level, rows int) *problem {
 	}
 	p.bias, p.alpha, p.invBeta = random(r, p.period), random(r, p.period), random(r, p.period)
 	p.past, p.x, p.add = random(r, (p.taps-1)*p.dilation*p.in), random(r, rows*p.in), random(r, rows*p.out)
+	if p.rounded = level.Rounds() && p.in%2 == 0 && r.IntN(2) == 0; p.rounded {
+		for _, v := range [][]float32{p.w, p.past, p.x} {
+			for i := range v {
+				v[i] = half.FromBF16(half.BF16(v[i]))
+			}
+		}
+	}
 	return p
 }
 
@@ -99,12 +111,9 @@ type result struct{ sum, activated []float32 }
 // run computes the problem in a graph of its own.
 func (p *problem) run(t *testing.T, level kernels.Level, be *ggml.Backend) result {
 	t.Helper()
-	layout := kernels.ConvLayout(p.taps, p.in, p.out)
-	weights, conv := be.NewArena(1), kernels.Conv{Level: level, In: p.in, Out: p.out, Taps: p.taps, Dilation: p.dilation}
+	conv := kernels.Conv{Level: level, In: p.in, Out: p.out, Taps: p.taps, Dilation: p.dilation, Rounded: p.rounded}
+	weights := p.pack(t, be, &conv)
 	defer weights.Free()
-	conv.Weight = weights.New(p.typ, level.PackedShape(layout)...)
-	require.NoError(t, weights.Alloc())
-	level.Pack(conv.Weight.Host(), p.raw(), p.typ, layout)
 
 	var set []func()
 	var sum, activated ggml.Tensor
@@ -126,7 +135,14 @@ func (p *problem) run(t *testing.T, level kernels.Level, be *ggml.Backend) resul
 		if p.snake {
 			then.Alpha, then.InvBeta, then.Sum = input(p.alpha, p.period), input(p.invBeta, p.period), p.sum
 		}
-		sum, activated = conv.Forward(b, past, input(p.x, p.in, p.rows), then)
+		x := input(p.x, p.in, p.rows)
+		if p.rounded {
+			x = kernels.Round(b, level, x)
+			if past.Valid() {
+				past = kernels.Round(b, level, past)
+			}
+		}
+		sum, activated = conv.Forward(b, past, x, then)
 		if sum.Valid() {
 			sum = b.Output("sum", sum)
 		}
@@ -141,6 +157,28 @@ func (p *problem) run(t *testing.T, level kernels.Level, be *ggml.Backend) resul
 	}
 	require.NoError(t, g.Compute())
 	return result{read(sum), read(activated)}
+}
+
+// pack lays the weights out in an arena of their own.
+func (p *problem) pack(t *testing.T, be *ggml.Backend, c *kernels.Conv) *ggml.Arena {
+	t.Helper()
+	layout := kernels.ConvLayout(p.taps, p.in, p.out)
+	typ := p.typ
+	if p.rounded {
+		typ = gguf.BF16
+	}
+	weights := be.NewArena(1)
+	c.Weight = weights.New(typ, c.Level.PackedShape(layout)...)
+	require.NoError(t, weights.Alloc())
+	switch {
+	case p.rounded:
+		c.Level.PackRounded(c.Weight.Host(), p.w, layout)
+	case p.typ == gguf.F32:
+		c.Level.PackF32(c.Weight.Host(), p.w, layout)
+	default:
+		c.Level.Pack(c.Weight.Host(), p.raw(), p.typ, layout)
+	}
+	return weights
 }
 
 func read(t ggml.Tensor) []float32 {
@@ -267,10 +305,12 @@ func TestChunksDoNotMatter(t *testing.T) {
 	be := testenv.CPU(t, 2)
 	for _, level := range levels(t) {
 		r := rand.New(rand.NewPCG(5, 6))
-		for range 12 {
+		for range 20 {
 			p := newProblem(r, level, 60)
-			p.residual, p.snake, p.taps = false, false, pick(r, 2, 3, 7)
-			p.typ, p.w, p.past = gguf.F32, random(r, p.out*p.in*p.taps), make([]float32, (p.taps-1)*p.dilation*p.in)
+			if p.taps == 1 {
+				continue
+			}
+			p.residual, p.snake, p.past = false, false, make([]float32, len(p.past))
 			want := p.run(t, level, be).sum
 			var got []float32
 			for x := p.x; len(x) > 0; {
@@ -286,28 +326,38 @@ func TestChunksDoNotMatter(t *testing.T) {
 // piece runs the convolution of some rows and leaves in p.past what the next piece sees.
 func (p *problem) piece(t *testing.T, level kernels.Level, be *ggml.Backend, rows []float32) []float32 {
 	t.Helper()
-	layout := kernels.ConvLayout(p.taps, p.in, p.out)
-	conv := kernels.Conv{Level: level, In: p.in, Out: p.out, Taps: p.taps, Dilation: p.dilation}
-	memory := be.NewArena(2)
+	conv := kernels.Conv{Level: level, In: p.in, Out: p.out, Taps: p.taps, Dilation: p.dilation, Rounded: p.rounded}
+	weights := p.pack(t, be, &conv)
+	defer weights.Free()
+	memory, typ, encode := be.NewArena(1), ggml.F32, half.EncodeF32
 	defer memory.Free()
-	conv.Weight = memory.New(p.typ, level.PackedShape(layout)...)
-	past := memory.New(ggml.F32, p.in, conv.Past())
+	if p.rounded {
+		typ, encode = gguf.BF16, half.EncodeBF16
+	}
+	past := memory.New(typ, p.in, conv.Past())
 	require.NoError(t, memory.Alloc())
-	level.Pack(conv.Weight.Host(), p.raw(), p.typ, layout)
-	past.SetF32(p.past)
+	encode(past.Host(), p.past)
 	var x, y ggml.Tensor
 	g, err := ggml.Build(be, 16, false, func(b *ggml.Builder) {
 		x, conv.Bias = b.Input("x", ggml.F32, p.in, len(rows)/p.in), b.Input("bias", ggml.F32, p.period)
-		y, _ = conv.Forward(b, b.Use(past), x, kernels.Then{})
+		z := x
+		if p.rounded {
+			z = kernels.Round(b, level, x)
+		}
+		y, _ = conv.Forward(b, b.Use(past), z, kernels.Then{})
 		y = b.Output("y", y)
-		kernels.Carry(b, b.Use(past), x, y)
+		kernels.Carry(b, b.Use(past), z, y)
 	})
 	require.NoError(t, err)
 	defer g.Free()
 	x.SetF32(rows)
 	conv.Bias.SetF32(p.bias)
 	require.NoError(t, g.Compute())
-	past.GetF32(p.past)
+	if p.rounded {
+		half.DecodeBF16(p.past, past.Host())
+	} else {
+		half.DecodeF32(p.past, past.Host())
+	}
 	return read(y)
 }
 
@@ -362,24 +412,21 @@ func TestChain(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, level := range levels(t) {
 		p := newProblem(r, level, rows)
-		p.in, p.out, p.taps, p.dilation, p.period, p.typ = channels, channels, 1, 1, channels, gguf.F32
+		p.in, p.out, p.taps, p.dilation, p.period, p.typ, p.rounded = channels, channels, 1, 1, channels, gguf.F32, false
 		p.w = random(r, channels*channels)
 		for i := range p.w {
 			p.w[i] /= channels
 		}
 		p.bias, p.alpha, p.invBeta, p.x = random(r, channels), random(r, channels), random(r, channels), random(r, channels*rows)
 		p.residual, p.snake, p.sum, p.past = true, true, true, nil
-		layout := kernels.ConvLayout(1, channels, channels)
-		weights := be.NewArena(1)
+		conv := kernels.Conv{Level: level, In: channels, Out: channels, Taps: 1, Dilation: 1}
+		weights := p.pack(t, be, &conv)
 		defer weights.Free()
-		weight := weights.New(ggml.F32, level.PackedShape(layout)...)
-		require.NoError(t, weights.Alloc())
-		level.Pack(weight.Host(), p.raw(), p.typ, layout)
 		var x, bias, alpha, invBeta, out ggml.Tensor
 		g, err := ggml.Build(be, 64, false, func(b *ggml.Builder) {
 			x, bias = b.Input("x", ggml.F32, channels, rows), b.Input("bias", ggml.F32, channels)
 			alpha, invBeta = b.Input("alpha", ggml.F32, channels), b.Input("invBeta", ggml.F32, channels)
-			conv := kernels.Conv{Level: level, In: channels, Out: channels, Taps: 1, Dilation: 1, Weight: weight, Bias: bias}
+			conv.Bias = bias
 			y, z := x, x
 			for range depth {
 				y, z = conv.Forward(b, ggml.Tensor{}, z, kernels.Then{Add: y, Alpha: alpha, InvBeta: invBeta, Sum: true})
@@ -451,6 +498,34 @@ func TestShapesAreChecked(t *testing.T) {
 		var shape *ggml.ShapeError
 		require.ErrorAs(t, err, &shape)
 		assert.Contains(t, err.Error(), c.want)
+	}
+}
+
+// TestRound: to the nearest, ties to even, whatever the number of threads.
+func TestRound(t *testing.T) {
+	be := testenv.CPU(t, 3)
+	level := kernels.Best()
+	if !level.Rounds() {
+		t.Skip("this processor has no products of BF16")
+	}
+	inf := float32(math.Inf(1))
+	values := append([]float32{0, 1, 1 + 1.0/256, 1 + 3.0/256, -1 - 1.0/256, math.MaxFloat32, inf, -inf, float32(math.NaN())},
+		random(rand.New(rand.NewPCG(13, 14)), 100)...)
+	var x, y ggml.Tensor
+	g, err := ggml.Build(be, 16, false, func(b *ggml.Builder) {
+		x = b.Input("x", ggml.F32, len(values))
+		y = b.Output("y", kernels.Round(b, level, x))
+	})
+	require.NoError(t, err)
+	defer g.Free()
+	x.SetF32(values)
+	require.NoError(t, g.Compute())
+	raw, got := make([]byte, 2*len(values)), make([]float32, len(values))
+	y.GetBytes(raw)
+	half.DecodeBF16(got, raw)
+	for i, v := range values {
+		want := half.FromBF16(half.BF16(v))
+		assert.True(t, got[i] == want || v != v && got[i] != got[i], "%g becomes %g, want %g", v, got[i], want)
 	}
 }
 

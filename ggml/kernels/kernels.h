@@ -6,17 +6,18 @@
 #include <stdint.h>
 
 // Levels of instruction sets, as kernels.Level numbers them.
-enum { LQK_NONE, LQK_PORTABLE, LQK_NEON, LQK_AVX2, LQK_AVX512, LQK_LEVELS };
+enum { LQK_NONE, LQK_PORTABLE, LQK_NEON, LQK_AVX2, LQK_AVX512, LQK_AVX512_BF16, LQK_LEVELS };
 
-// Types of packed weights.
-enum { LQK_F32, LQK_F16, LQK_BF16, LQK_TYPES };
+// Types of packed weights. The inputs are F32, those of rounded weights BF16: products of pairs of channels are summed
+// in F32 by one instruction.
+enum { LQK_F32, LQK_F16, LQK_BF16, LQK_ROUNDED, LQK_TYPES };
 
 // A convolution as a node of a graph: first what ggml.Builder.Custom fills in, the addresses of the result and the
 // operands, then the parameters. Rows of channels throughout; T is rows.
 struct lqk_conv {
 	float *result;         // [T][out], or [2][T][out]: the sums, then their activations
-	const float *past;     // [(taps-1)·dilation][in]: the rows before the first
-	const float *x;        // [T][in]
+	const void *past;      // [(taps-1)·dilation][in]: the rows before the first
+	const void *x;         // [T][in]
 	const void *weight;    // panels, see level.h
 	const float *bias;     // [period]
 	const float *add;      // [T][out] or NULL: what is added to the sums
@@ -30,16 +31,24 @@ struct lqk_conv {
 // Rows that a convolution keeps for the next run, as a node of a graph.
 struct lqk_carry {
 	float *result;     // [1], not written
-	float *past;       // [keep][channels]: becomes the last rows of past and x strung together
-	const float *x;    // [T][channels]
+	char *past;        // [keep]: becomes the last rows of past and x strung together
+	const char *x;     // [T]
 	const float *after; // what has read past: only there to come after it
-	int64_t channels, rows, keep;
+	int64_t row_bytes, rows, keep;
+};
+
+// Rounding of F32 to the nearest BF16, ties to even, as a node of a graph.
+struct lqk_round {
+	uint16_t *result;
+	const float *x;
+	int64_t level, count;
 };
 
 // The operations, of ggml_custom_op_t's type but for the first parameter, which they do not read. Each thread of a
 // graph calls them.
 void lqk_conv(void *tensor, int thread, int threads, void *call);
 void lqk_carry(void *tensor, int thread, int threads, void *call);
+void lqk_round(void *tensor, int thread, int threads, void *call);
 
 // lqk_has tells whether this processor can run a level, lqk_best which is the fastest; LQK_NONE if ggml's operations are.
 int lqk_has(int level);

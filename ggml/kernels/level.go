@@ -7,11 +7,12 @@ type Level int
 
 // The levels; kernels.h has the same numbers.
 const (
-	None     Level = iota // no kernels
-	Portable              // what a C compiler makes for any processor
-	NEON                  // arm64
-	AVX2                  // x86-64 with AVX2, FMA and F16C
-	AVX512                // x86-64 with AVX-512F
+	None       Level = iota // no kernels
+	Portable                // what a C compiler makes for any processor
+	NEON                    // arm64
+	AVX2                    // x86-64 with AVX2, FMA and F16C
+	AVX512                  // x86-64 with AVX-512F
+	AVX512BF16              // the same, with products of BF16 for those who ask for them
 )
 
 func (l Level) String() string {
@@ -26,6 +27,8 @@ func (l Level) String() string {
 		return "AVX2"
 	case AVX512:
 		return "AVX-512"
+	case AVX512BF16:
+		return "AVX-512 BF16"
 	}
 	return fmt.Sprintf("level %d", int(l))
 }
@@ -33,7 +36,7 @@ func (l Level) String() string {
 // Levels are those of this processor, None first, slower ones before faster ones.
 func Levels() []Level {
 	levels := []Level{None}
-	for _, l := range []Level{Portable, NEON, AVX2, AVX512} {
+	for _, l := range []Level{Portable, NEON, AVX2, AVX512, AVX512BF16} {
 		if l.available() {
 			levels = append(levels, l)
 		}
@@ -47,7 +50,7 @@ const vectors = 3
 // vector is the number of outputs that one register holds.
 func (l Level) vector() int {
 	switch l {
-	case AVX512:
+	case AVX512, AVX512BF16:
 		return 16
 	case AVX2:
 		return 8
@@ -67,3 +70,6 @@ func (l Level) padded(out int) int {
 		return out - rest + panel
 	}
 }
+
+// Rounds tells whether there are kernels that round to BF16 at this level.
+func (l Level) Rounds() bool { return l == AVX512BF16 }

@@ -12,3 +12,5 @@ func (Level) available() bool { return false }
 func convAddress() uintptr { return 0 }
 
 func carryAddress() uintptr { return 0 }
+
+func roundAddress() uintptr { return 0 }

@@ -1,10 +1,12 @@
 package kernels
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/half"
 )
 
 // Layout tells where a file has a convolution's weights: that of output o, tap k and input channel i is element
@@ -70,7 +72,29 @@ func (l Level) Pack(dst, src []byte, t ggml.Type, from Layout) {
 }
 
 // PackF32 is Pack for weights that were converted.
-func (l Level) PackF32(dst, src []float32, from Layout) { pack(l, dst, src, from) }
+func (l Level) PackF32(dst []byte, src []float32, from Layout) {
+	pack(l, elements[float32](dst), src, from)
+}
+
+// PackRounded is PackF32 for weights that are rounded to BF16 on the way; the number of channels is even. A step has the
+// weights of two channels side by side.
+func (l Level) PackRounded(dst []byte, src []float32, from Layout) {
+	rounded := make([]uint16, len(src))
+	for i, x := range src {
+		rounded[i] = half.BF16(x)
+	}
+	l.panels(from, func(outputs []int, width int) {
+		for i := range from.Channels {
+			for k, tap := range from.Taps {
+				step := elements[uint16](dst)[(k*from.Channels+i&^1)*width+i&1:]
+				for j, o := range outputs {
+					step[2*j] = rounded[o+tap+i*from.Channel]
+				}
+			}
+		}
+		dst = dst[2*width*len(from.Taps)*from.Channels:]
+	})
+}
 
 // elements views bytes, which lie aligned, as elements.
 func elements[E any](b []byte) []E {
@@ -79,11 +103,7 @@ func elements[E any](b []byte) []E {
 }
 
 func pack[E uint16 | float32](l Level, dst, src []E, from Layout) {
-	panel := vectors * l.vector()
-	for len(from.Outputs) > 0 {
-		outputs := from.Outputs[:min(panel, len(from.Outputs))]
-		from.Outputs = from.Outputs[len(outputs):]
-		width := l.padded(len(outputs))
+	l.panels(from, func(outputs []int, width int) {
 		for i := range from.Channels {
 			for k, tap := range from.Taps {
 				step := dst[(k*from.Channels+i)*width:][:len(outputs)]
@@ -94,5 +114,12 @@ func pack[E uint16 | float32](l Level, dst, src []E, from Layout) {
 			}
 		}
 		dst = dst[width*len(from.Taps)*from.Channels:]
+	})
+}
+
+// panels calls f with the outputs of each panel and its width.
+func (l Level) panels(from Layout, f func(outputs []int, width int)) {
+	for outputs := range slices.Chunk(from.Outputs, vectors*l.vector()) {
+		f(outputs, l.padded(len(outputs)))
 	}
 }

@@ -9,6 +9,9 @@
 //                     where the hardware can; beyond(v, limit) tells whether any |v| > limit
 //   load_f16, load_bf16
 //                     LANES of these types, widened; without them there are only tiles for F32
+//   dot_pairs, store_rounded
+//                     dot_pairs(sum, a, b) adds the products of LANES pairs of BF16; without it there are no tiles for
+//                     rounded weights; store_rounded(p, v) stores v as BF16
 //   SNAKE             a function for Snake, if not the one below
 
 #include <string.h>
@@ -104,16 +107,27 @@ INLINE V load_weight(const char *p, int type) {
 	return load((const float *)(const void *)p);
 }
 
+INLINE V accumulate(V sum, V w, V x, int type) {
+#ifdef dot_pairs
+	if (type == LQK_ROUNDED)
+		return dot_pairs(sum, w, x);
+#endif
+	(void)type;
+	return fma_(w, x, sum);
+}
+
+typedef float __attribute__((may_alias)) four_bytes; // of a row: a float or a pair of BF16
+
 // tile is inlined with constant rows, vectors and type: its short loops unroll, and the sums stay in registers.
-INLINE void tile(float *sums, int fresh, const char *w, const float *const *x, int taps, int64_t n, const char *ahead,
+INLINE void tile(float *sums, int fresh, const char *w, const void *const *x, int taps, int64_t n, const char *ahead,
                  ptrdiff_t stride, int rows, int vectors, int type) {
-	const int bytes = LANES * (type == LQK_F32 ? 4 : 2);
+	const int bytes = LANES * (type == LQK_F16 || type == LQK_BF16 ? 2 : 4);
 	V sum[TILE][VECTORS];
 	UNROLL for (int m = 0; m < rows; m++)
 		UNROLL for (int j = 0; j < vectors; j++)
 			sum[m][j] = fresh ? splat(0) : load(sums + (m * vectors + j) * LANES);
 	for (int k = 0; k < taps; k++, x += LQK_MAX_TILE) {
-		const float *row[TILE];
+		const four_bytes *row[TILE];
 		UNROLL for (int m = 0; m < rows; m++)
 			row[m] = x[m];
 		for (int64_t i = 0; i < n; i++, w += vectors * bytes, ahead += stride) {
@@ -124,7 +138,7 @@ INLINE void tile(float *sums, int fresh, const char *w, const float *const *x, i
 			UNROLL for (int m = 0; m < rows; m++) {
 				V v = splat(row[m][i]);
 				UNROLL for (int j = 0; j < vectors; j++)
-					sum[m][j] = fma_(step[j], v, sum[m][j]);
+					sum[m][j] = accumulate(sum[m][j], step[j], v, type);
 			}
 		}
 	}
@@ -134,10 +148,25 @@ INLINE void tile(float *sums, int fresh, const char *w, const float *const *x, i
 }
 
 #define TILE_FUNCTION(name, rows, vectors, type)                                                                       \
-	TARGET static void name(float *sums, int fresh, const void *weight, const float *const *x, int taps,           \
+	TARGET static void name(float *sums, int fresh, const void *weight, const void *const *x, int taps,            \
 	                        int64_t n, const char *ahead, ptrdiff_t stride) {                                      \
 		tile(sums, fresh, weight, x, taps, n, ahead, stride, rows, vectors, type);                             \
 	}
+
+#ifdef dot_pairs
+TARGET static void round_to_bf16(uint16_t *y, const float *x, int64_t n) {
+	int64_t i = 0;
+	for (; i + LANES <= n; i += LANES)
+		store_rounded(y + i, load(x + i));
+	if (i < n) {
+		float rest[LANES] = {0};
+		uint16_t rounded[LANES];
+		memcpy(rest, x + i, (size_t)(n - i) * sizeof *x);
+		store_rounded(rounded, load(rest));
+		memcpy(y + i, rounded, (size_t)(n - i) * sizeof *y);
+	}
+}
+#endif
 
 #if TILE == 8
 #define TILE_LARGEST TILE_FUNCTION
@@ -162,6 +191,9 @@ TILE_WIDTHS(f32, LQK_F32)
 TILE_WIDTHS(f16, LQK_F16)
 TILE_WIDTHS(bf16, LQK_BF16)
 #endif
+#ifdef dot_pairs
+TILE_WIDTHS(rounded, LQK_ROUNDED)
+#endif
 
 #define SIZES(name) {name##_1, name##_2, name##_4, LARGEST(name##_8)}
 #define WIDTHS(name) {SIZES(narrow_##name), SIZES(whole_##name)}
@@ -175,6 +207,12 @@ const struct lqk_level CAT(lqk, LEVEL) = {
 	          [LQK_F16] = WIDTHS(f16),
 	          [LQK_BF16] = WIDTHS(bf16),
 #endif
+#ifdef dot_pairs
+	          [LQK_ROUNDED] = WIDTHS(rounded),
+#endif
 	},
 	.finish = finish,
+#ifdef dot_pairs
+	.round = round_to_bf16,
+#endif
 };
