@@ -8,26 +8,38 @@ import (
 	"testing"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkDecode measures a full-size decoder with random weights, which bench/make_fullsize.py writes to
-// .bench/qwen-tokenizer-12hz-Q8_0.gguf:
+// .bench/qwen-tokenizer-12hz-Q8_0.gguf, with ggml's operations, with our kernels, and with those that round to BF16:
 //
-//	go test ./core/codec -run - -bench .
+//	go test ./core/codec -run - -bench Decode
 func BenchmarkDecode(b *testing.B) {
+	f, cfg := fullSizeFile(b)
 	for _, threads := range []int{1, 2} {
-		d := fullSize(b, threads)
-		for _, width := range []int{1, 4, 16} {
-			b.Run(fmt.Sprintf("threads=%d/width=%d", threads, width), func(b *testing.B) { benchmarkDecode(b, d, width) })
+		for _, c := range []struct {
+			name    string
+			level   kernels.Level
+			rounded bool
+		}{{"ggml", kernels.None, false}, {"kernels", kernels.Best(), false}, {"bf16", kernels.Best(), true}} {
+			cfg.Kernels, cfg.Rounded = c.level, c.rounded
+			d, err := loadConfig(b, testenv.CPU(b, threads), f, cfg)
+			require.NoError(b, err)
+			for _, width := range []int{1, 2, 4, 8} {
+				b.Run(fmt.Sprintf("%s/threads=%d/width=%d", c.name, threads, width), func(b *testing.B) { benchmarkDecode(b, d, width) })
+			}
 		}
 	}
 }
 
 // BenchmarkPrime measures what ten seconds of reference cost.
 func BenchmarkPrime(b *testing.B) {
-	d := fullSize(b, 1)
+	f, cfg := fullSizeFile(b)
+	d, err := loadConfig(b, testenv.CPU(b, 1), f, cfg)
+	require.NoError(b, err)
 	s := newStream(b, d, 0)
 	codes := randomCodes(d, 125, 1)
 	for b.Loop() {
@@ -59,15 +71,6 @@ func fullSizeFile(b *testing.B) (*gguf.File, Config) {
 	cfg, err := ReadConfig(f)
 	require.NoError(b, err)
 	return f, cfg
-}
-
-func fullSize(b *testing.B, threads int) *Decoder {
-	b.Helper()
-	f, cfg := fullSizeFile(b)
-	d, err := LoadDecoder(testenv.CPU(b, threads), f, cfg)
-	require.NoError(b, err)
-	b.Cleanup(d.Free)
-	return d
 }
 
 func benchmarkDecode(b *testing.B, d *Decoder, width int) {
