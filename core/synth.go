@@ -120,6 +120,9 @@ func (u *utterance) listen() error {
 		return u.failed(err)
 	}
 	u.voice, u.prompt.RefCodes = v, v.Codes
+	if monotonous(v.Codes) {
+		u.result.Warnings = append(u.result.Warnings, "ref_audio_24k: its codes hardly change over time: is there speech in it?")
+	}
 	return nil
 }
 

@@ -70,6 +70,17 @@ func checkClip(field string, pcm []float32, hop int) (peak float64, err error) {
 	return peak, nil
 }
 
+// monotonous tells whether a reference of a second or more has next to no variety in codebook 0, as noise, a hum or a
+// damaged encoder give it.
+func monotonous(codes [][]int32) bool {
+	const second, variety = 13, 3
+	distinct := map[int32]bool{}
+	for _, frame := range codes {
+		distinct[frame[0]] = true
+	}
+	return len(codes) >= second && len(distinct) < variety
+}
+
 // extractor turns reference clips into voices. Its encoders are loaded when they are first needed, since most
 // programs never clone. It is used by whose turn it is.
 type extractor struct {
