@@ -131,6 +131,7 @@ func addOptions(opts *core.Options, o C.qwen_options) (queue int, err error) {
 	if err := checkSized("options", (*C.struct_qt_options)(o), minOptions); err != nil {
 		return 0, err
 	}
+	bf16 := 0
 	for _, f := range []struct {
 		field string
 		value C.int
@@ -139,6 +140,7 @@ func addOptions(opts *core.Options, o C.qwen_options) (queue int, err error) {
 		{"options.n_threads", o.n_threads, &opts.Threads},
 		{"options.n_ctx", o.n_ctx, &opts.Context},
 		{"options.max_queue", o.max_queue, &queue},
+		{"options.codec_bf16", o.codec_bf16, &bf16},
 	} {
 		if f.value < 0 {
 			return 0, invalid("%s: %d, want 0 or more", f.field, f.value)
@@ -148,7 +150,7 @@ func addOptions(opts *core.Options, o C.qwen_options) (queue int, err error) {
 	if opts.Device, err = text("options.device", o.device); err != nil {
 		return 0, err
 	}
-	opts.GGMLDir = optionalPath(o.ggml_dir)
+	opts.GGMLDir, opts.CodecBF16 = optionalPath(o.ggml_dir), bf16 != 0
 	return queue, nil
 }
 

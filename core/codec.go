@@ -58,7 +58,7 @@ func (c *Codec) open(opts Options) error {
 		return as(ErrBackend, err)
 	}
 	c.extractor.be = c.be
-	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, opts.CodecPath); err != nil {
+	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, &opts); err != nil {
 		return err
 	}
 	c.extractor.decoder, c.extractor.cache = c.decoder, newLRU[voiceID, *Voice](cachedVoices)
@@ -107,15 +107,16 @@ func loadGGML(dir string, log *slog.Logger) error {
 	return nil
 }
 
-func loadDecoder(be *ggml.Backend, f *gguf.File, path string) (*codec.Decoder, error) {
+func loadDecoder(be *ggml.Backend, f *gguf.File, opts *Options) (*codec.Decoder, error) {
 	config, err := codec.ReadConfig(f)
 	if err == nil {
+		config.Rounded = opts.CodecBF16
 		var d *codec.Decoder
 		if d, err = codec.LoadDecoder(be, f, config); err == nil {
 			return d, nil
 		}
 	}
-	return nil, loadError(path, err)
+	return nil, loadError(opts.CodecPath, err)
 }
 
 // Close releases everything.

@@ -43,6 +43,7 @@ type Options struct {
 	ChunkSeconds     float32 // most seconds of audio the codec decodes at once (a memory knob); 0 = 24
 	NoFlashAttention bool    // on the CPU attention is never fused: no effect
 	ClampFP16        bool    // keep hidden states within the range of half precision
+	CodecBF16        bool    // the codec's convolutions round to BF16 where the CPU multiplies it: faster, at some 40 dB
 	MaxBatch         int     // syntheses that may be computed together; 0 = 1
 
 	Logger *slog.Logger // nil logs nothing
@@ -192,7 +193,7 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
 		return loadError(e.opts.TalkerPath, err)
 	}
-	if e.decoder, err = loadDecoder(e.codecBE, tokenizer, e.opts.CodecPath); err != nil {
+	if e.decoder, err = loadDecoder(e.codecBE, tokenizer, &e.opts); err != nil {
 		return err
 	}
 	if err := belongTogether(e.lm.Config, e.decoder); err != nil {

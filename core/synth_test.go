@@ -77,6 +77,15 @@ func TestTheChunkIsOnlyAMemoryKnob(t *testing.T) {
 	}
 }
 
+func TestTheCodecMayRoundToBF16(t *testing.T) {
+	r := sampled(5)
+	want, _, err := speak(engine(t, custom), r)
+	require.NoError(t, err)
+	got, _, err := speak(engine(t, custom, func(o *core.Options) { o.CodecBF16 = true }), r)
+	require.NoError(t, err)
+	assert.Greater(t, golden.SNR(got, want), 25.0, "a tiny random net, about 33 dB where the CPU has BF16")
+}
+
 func TestStreamingDeliversAFrameAtATime(t *testing.T) {
 	e := engine(t, custom)
 	r := sampled(1)

@@ -32,6 +32,7 @@ type options struct {
 	device           string
 	threads, context int
 	noFA, clampFP16  bool
+	codecBF16        bool
 
 	dump                                        string
 	verbose, progress, listSpeakers, listDevice bool
@@ -88,6 +89,7 @@ func newFlags(o *options) cli.Flags {
 	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
 	f.BoolVar(&o.noFA, "no-fa", false, "disable flash attention")
 	f.BoolVar(&o.clampFP16, "clamp-fp16", false, "clamp hidden states to the range of FP16")
+	f.BoolVar(&o.codecBF16, "codec-bf16", false, "faster, coarser codec on CPUs that multiply BF16")
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")

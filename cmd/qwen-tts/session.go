@@ -85,6 +85,7 @@ func (s *session) load(talker string) (*core.Engine, error) {
 		ChunkSeconds:     o.chunk,
 		NoFlashAttention: o.noFA,
 		ClampFP16:        o.clampFP16,
+		CodecBF16:        o.codecBF16,
 		Logger:           s.app.console.Logger(),
 	})
 }

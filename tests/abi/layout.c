@@ -69,6 +69,7 @@ int main(void) {
     FIELD(qt_options, ggml_dir);
     FIELD(qt_options, n_ctx);
     FIELD(qt_options, max_queue);
+    FIELD(qt_options, codec_bf16);
 
     STRUCT(qt_progress);
     FIELD(qt_progress, struct_size);
