@@ -5,8 +5,8 @@
 //   V, LANES          the vector type and its floats
 //   TILE              rows of the largest tile
 //   load, store, splat, fma_, add, mul, nearest, beyond
-//                     fma_(a, b, c) is a·b + c rounded once
-//                     where the hardware can; beyond(v, limit) tells whether any |v| > limit
+//                     fma_(a, b, c) is a·b + c, rounded once where the hardware can; beyond(v, limit) tells whether
+//                     any |v| > limit
 //   load_f16, load_bf16
 //                     LANES of these types, widened; without them there are only tiles for F32
 //   dot_pairs, store_rounded
