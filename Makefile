@@ -31,7 +31,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross go-test race fuzz abi bench clean help
+.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race fuzz abi bench clean help
 
 all: lib commands ## build libqwen.so and the commands (the default)
 
@@ -78,7 +78,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 test: check go-test race fuzz abi ## everything CI runs
 	@echo "make test: all passed"
 
-check: fmt vet lint cross ## formatting, vet, lint, builds for other systems
+check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
 
 fmt: ## fail if a file is not formatted
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
@@ -96,6 +96,9 @@ cross: ## build and vet without cgo for other systems
 	  CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) vet ./... || exit 1; \
 	  CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./... || exit 1; \
 	done
+
+scripts: ## the tests of the benchmark's scripts
+	@PYTHONDONTWRITEBYTECODE=1 bench/run.sh test
 
 go-test: ggml ## the Go tests
 	QWEN_THREADS=1 $(GO) test ./...
