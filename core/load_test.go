@@ -206,6 +206,17 @@ func TestNumbersThatOverflowAreFailures(t *testing.T) {
 		assert.ErrorIs(t, err, core.ErrGenerate, "%s: %v", tensor, err)
 		assert.ErrorContains(t, err, stage, tensor)
 	}
+	// The next norm's mean square overflows: it makes zeros of them, and the head makes nothing of these.
+	for tensor, stage := range map[string]string{
+		"talker.text_proj.fc2.weight":     "codebook 0, frame 0: all logits are 0",
+		"talker.blk.2.ffn_down.weight":    "codebook 0, frame 0: all logits are 0",
+		"code_pred.blk.1.ffn_down.weight": "codebook 1, frame 0: all logits are 0",
+	} {
+		e := rigged(t, tensor, scaled(1e25, all))
+		_, _, err := speak(e, sampled(1))
+		assert.ErrorIs(t, err, core.ErrGenerate, tensor)
+		assert.ErrorContains(t, err, stage, tensor)
+	}
 }
 
 // TestTheModelEndsTheUtterance: with an end-of-speech row that always wins, speech ends as soon as it may.

@@ -85,12 +85,18 @@ func (s *Sampler) Accept(id int32) {
 	}
 }
 
-// check refuses logits that no sound computation gives.
+// check refuses logits that no sound computation gives. They are all the same where the norm before them overflowed: its
+// mean square is infinite then, and what it makes of any state is zero.
 func check(logits []float32) error {
+	same := len(logits) > 1
 	for id, l := range logits {
 		if l != l || l > math.MaxFloat32 {
 			return fmt.Errorf("logit %d is %v", id, l)
 		}
+		same = same && l == logits[0]
+	}
+	if same && logits[0] != minusInf {
+		return fmt.Errorf("all logits are %v", logits[0])
 	}
 	return nil
 }

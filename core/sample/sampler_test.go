@@ -394,6 +394,8 @@ func TestBadLogits(t *testing.T) {
 			"logit 3 is NaN":         with(vocab, 3, nan),
 			"logit 20 is +Inf":       with(vocab, 20, inf), // suppressed, but a sign of trouble all the same
 			"no code left":           slices.Repeat([]float32{minusInf}, vocab),
+			"all logits are 0":       make([]float32, vocab),
+			"all logits are -2":      slices.Repeat([]float32{-2}, vocab),
 			"7 logits, want 1032":    make([]float32, 7),
 			"1033 logits, want 1032": make([]float32, vocab+1),
 		} {
