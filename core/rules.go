@@ -69,8 +69,27 @@ func (e *Engine) accepts() string {
 // maxChunkFrames is some five seconds of audio.
 const maxChunkFrames = 64
 
+// maxText bounds each text of a request, bytes. A context ends long before it; what is longer would be cut into tokens,
+// at a hundred times its size in memory, only to be found too long.
+const maxText = 1 << 20
+
+// checkSizes looks at the texts before anything else does.
+func (r *Request) checkSizes() error {
+	for _, t := range []struct{ field, text string }{
+		{"text", r.Text}, {"lang", r.Language}, {"speaker", r.Speaker}, {"instruct", r.Instruct}, {"ref_text", r.RefText},
+	} {
+		if len(t.text) > maxText {
+			return fail(ErrInvalid, "%s: %d bytes, at most %d are taken", t.field, len(t.text), maxText)
+		}
+	}
+	return nil
+}
+
 // validate checks all that can be checked before the prompt is laid out.
 func (e *Engine) validate(r *Request) error {
+	if err := r.checkSizes(); err != nil {
+		return err
+	}
 	for _, rule := range rules {
 		if rule.broken(e, r) {
 			return fail(rule.kind, "%s", rule.text(e, r))

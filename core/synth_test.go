@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -355,6 +356,24 @@ func TestATextThatIsTooLongIsRefused(t *testing.T) {
 	_, _, err := speak(shared(t, custom), r)
 	require.ErrorIs(t, err, core.ErrInvalid)
 	assert.ErrorContains(t, err, "text")
+}
+
+// TestTextsOfAbsurdSizeAreNotRead: their tokens would take a hundred times their memory.
+func TestTextsOfAbsurdSizeAreNotRead(t *testing.T) {
+	huge := strings.Repeat("a", 1<<20+1)
+	for field, set := range map[string]func(*core.Request){
+		"text":     func(r *core.Request) { r.Text = huge },
+		"lang":     func(r *core.Request) { r.Language = huge },
+		"speaker":  func(r *core.Request) { r.Speaker = huge },
+		"instruct": func(r *core.Request) { r.Instruct = huge },
+		"ref_text": func(r *core.Request) { r.RefText = huge },
+	} {
+		r := sampled(1)
+		set(&r)
+		_, _, err := speak(shared(t, custom), r)
+		assert.ErrorIs(t, err, core.ErrInvalid)
+		assert.EqualError(t, err, field+": 1048577 bytes, at most 1048576 are taken")
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {
