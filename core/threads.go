@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -18,12 +19,17 @@ const mostThreads = 8
 // the limit of its cgroup, less those that other work keeps busy. ggml's threads wait for each other without
 // sleeping, so one thread too many costs far more than one too few.
 func DefaultThreads() int {
+	n := math.Max(1, math.Floor(processors())) - math.Round(loadAverage())
+	return int(math.Max(1, math.Min(n, mostThreads)))
+}
+
+// processors is how many this process may use at once.
+func processors() float64 {
 	n := float64(runtime.NumCPU()) // respects the affinity mask
 	if q := cgroupLimit(); q > 0 {
-		n = math.Min(n, math.Max(1, math.Floor(q)))
+		n = math.Min(n, q)
 	}
-	n -= math.Round(loadAverage())
-	return int(math.Max(1, math.Min(n, mostThreads)))
+	return n
 }
 
 // divide splits threads among the language models and the codec, 0 meaning that they take turns on the same one. Work
@@ -37,8 +43,18 @@ func divide(threads int) (forLM, forCodec int) {
 	return threads - forCodec, forCodec
 }
 
-// threads resolves the option and the environment.
+// threads resolves the option and the environment. More threads than processors would wait for each other in turns of
+// the scheduler: a hundred times slower with twice as many, and so for ever with the number of another machine.
 func (o *Options) threads() (int, error) {
+	n, err := o.wantedThreads()
+	if most := int(math.Ceil(processors())); n > most {
+		o.logger().Warn(fmt.Sprintf("threads: %d are asked for, this process may use %d processors: %d are used", n, most, most))
+		n = most
+	}
+	return n, err
+}
+
+func (o *Options) wantedThreads() (int, error) {
 	if o.Threads < 0 || o.Threads > 512 {
 		return 0, fail(ErrInvalid, "threads: %d is not in 0..512", o.Threads)
 	}

@@ -178,7 +178,8 @@ QT_API void qt_free(struct qt_context *ctx);
 /* Where and how to run a model, beyond qt_init_params. Since 0.1.0. */
 struct qt_options {
     int         struct_size; /* set by qt_options_init */
-    int         n_threads;   /* 0: CPU threads; 0 = QWEN_THREADS, else what the process may use */
+    int         n_threads;   /* 0: CPU threads; 0 = QWEN_THREADS, else what the process may use;
+                                more than it may use are not used */
     const char *device;      /* NULL: "auto", "cpu", or a name that qt_devices lists; NULL = "auto" */
     const char *ggml_dir;    /* NULL: directory of ggml's shared libraries; NULL = QWEN_GGML_DIR, beside
                                 libqwen, the system. ggml is loaded once in a process: the first one stays. */
