@@ -219,6 +219,26 @@ func TestNumbersThatOverflowAreFailures(t *testing.T) {
 	}
 }
 
+// TestAudioBeyondFullScale: what is absurdly loud is a failure, what is merely clipped comes with a warning.
+func TestAudioBeyondFullScale(t *testing.T) {
+	all := func(int) bool { return true }
+	e := rigged(t, "tok_dec.dec.6.conv.weight", scaled(1e6, all))
+	_, _, err := speak(e, sampled(1))
+	assert.ErrorIs(t, err, core.ErrGenerate)
+	assert.ErrorContains(t, err, "full scale")
+	for _, stream := range []bool{false, true} {
+		r := sampled(1)
+		r.Stream = stream
+		_, res, err := speak(rigged(t, "tok_dec.dec.6.conv.weight", scaled(20, all)), r)
+		require.NoError(t, err)
+		require.Len(t, res.Warnings, 1)
+		assert.Contains(t, res.Warnings[0], "audio: clipped")
+		_, res, err = speak(shared(t, custom), r)
+		require.NoError(t, err)
+		assert.Empty(t, res.Warnings)
+	}
+}
+
 // TestTheModelEndsTheUtterance: with an end-of-speech row that always wins, speech ends as soon as it may.
 func TestTheModelEndsTheUtterance(t *testing.T) {
 	const eos = 614

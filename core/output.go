@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type output struct {
 	ahead *batch // is being decoded; nil if none is
 	spare *batch
 	heard bool // some audio was handed on
+
+	clipped int // samples handed on that are at full scale
 }
 
 func newOutput(s *session, u *utterance) *output {
@@ -116,5 +119,17 @@ func (o *output) deliver(pcm []float32) error {
 		return &kindError{kind: ErrCancelled, err: err}
 	}
 	o.u.result.Samples += len(pcm)
+	for _, x := range pcm {
+		if x >= 1 || x <= -1 {
+			o.clipped++
+		}
+	}
 	return nil
+}
+
+// judge warns about speech of which a tenth or more is at full scale: most of it was beyond, and cut off.
+func (o *output) judge() {
+	if n := o.u.result.Samples; n > 0 && o.clipped >= n/10 {
+		o.u.result.Warnings = append(o.u.result.Warnings, fmt.Sprintf("audio: clipped, %d %% of the samples are at full scale", 100*o.clipped/n))
+	}
 }

@@ -194,7 +194,9 @@ func (u *utterance) generate(s *session) error {
 			logits, err = s.step(u, codes, frame)
 		}
 	}
-	return u.finish(out.end(err))
+	err = out.end(err)
+	out.judge()
+	return u.finish(err)
 }
 
 // progress counts a generated frame.

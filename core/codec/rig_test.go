@@ -249,18 +249,20 @@ func (r *rig) behind(x *rigTensor) (n int) {
 	return n
 }
 
-func TestSamplesThatAreNotFinite(t *testing.T) {
-	r := newRig(t)
-	r.tensor("tok_dec.dec.6.conv.bias").put(0, math.MaxFloat32)
-	w := r.tensor("tok_dec.dec.6.conv.weight")
-	for i := range len(w.data) / 4 {
-		w.put(i, math.MaxFloat32)
+func TestSamplesThatCannotBeSpeech(t *testing.T) {
+	decode := func(tensor string, value float32) error {
+		r := newRig(t)
+		w := r.tensor(tensor)
+		for i := range len(w.data) / 4 {
+			w.put(i, value)
+		}
+		d, err := r.load(t)
+		require.NoError(t, err)
+		return newStream(t, d, 0).Decode(randomCodes(d, 5, 1), make([]float32, 5*d.Hop()))
 	}
-	d, err := r.load(t)
-	require.NoError(t, err)
-	s := newStream(t, d, 0)
-	err = s.Decode(randomCodes(d, 5, 1), make([]float32, 5*d.Hop()))
-	assert.EqualError(t, err, "codec: samples of frame 0 are not finite")
+	assert.EqualError(t, decode("tok_dec.dec.0.conv.weight", math.MaxFloat32), "codec: samples of frame 0 are not finite")
+	assert.EqualError(t, decode("tok_dec.dec.6.conv.bias", -3e3), "codec: samples of frame 0 go up to -3e+03, full scale is 1")
+	assert.NoError(t, decode("tok_dec.dec.6.conv.bias", 500), "only loud")
 }
 
 // TestFewerKeys: what other writers leave out of the metadata is found in the tensors.

@@ -235,12 +235,18 @@ func (s *Stream) run(p *pass, codes [][]int32) error {
 	return nil
 }
 
+// absurd is a level, 60 dB beyond full scale, that no decoder of speech reaches.
+const absurd = 1000
+
 // samples reads and limits a pass's samples.
 func (s *Stream) samples(p *pass, pcm []float32) error {
 	p.samples.GetF32(pcm)
 	for i, v := range pcm {
-		if v-v != 0 { // infinite or not a number
+		switch {
+		case v-v != 0: // infinite or not a number
 			return fmt.Errorf("codec: samples of frame %d are not finite", s.pos+i/s.d.cfg.Hop)
+		case v > absurd || v < -absurd:
+			return fmt.Errorf("codec: samples of frame %d go up to %.3g, full scale is 1", s.pos+i/s.d.cfg.Hop, v)
 		}
 		pcm[i] = min(max(v, -1), 1)
 	}
