@@ -14,6 +14,9 @@ typedef const struct qt_init_params *qwen_init_params;
 typedef const struct qt_options *qwen_options;
 typedef const struct qt_tts_params *qwen_tts_params;
 typedef const struct qt_request *qwen_request;
+typedef const struct qt_recording *qwen_recording;
+typedef const struct qt_voice_ref *qwen_voice_ref;
+typedef const void *qwen_data;
 
 // User data stays an integer on the Go side: a caller may pass any value, such as (void *)1, which Go's
 // stack scanner takes for a broken pointer.

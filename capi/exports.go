@@ -7,11 +7,13 @@ package main
 
 // #cgo CFLAGS: -I${SRCDIR}/../include -std=gnu11 -Wall -Wextra
 // #cgo LDFLAGS: -pthread
+// #include <stdlib.h>
 // #include "bridge.h"
 import "C"
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/libqwen/libqwen/core"
 )
@@ -171,6 +173,43 @@ func qt_voice_ref_free(ref *C.struct_qt_voice_ref) {
 	})
 }
 
+//export qt_recording_init
+func qt_recording_init(recording *C.struct_qt_recording, size C.size_t) {
+	guard("qt_recording_init", func() error {
+		return initSized(recording, uintptr(size), C.struct_qt_recording{channels: 1, sample_rate: core.SampleRate})
+	})
+}
+
+//export qt_read_recording
+func qt_read_recording(recording C.qwen_recording, out *C.struct_qt_audio) C.enum_qt_status {
+	return guard("qt_read_recording", func() error { return readRecording(recording, out) })
+}
+
+//export qt_bytes_free
+func qt_bytes_free(bytes *C.struct_qt_bytes) {
+	guard("qt_bytes_free", func() error {
+		if bytes != nil {
+			C.free(bytes.data)
+			*bytes = C.struct_qt_bytes{}
+		}
+		return nil
+	})
+}
+
+//export qt_voice_save
+func qt_voice_save(
+	ctx *C.struct_qt_context, ref C.qwen_voice_ref, refText C.qwen_string, out *C.struct_qt_bytes,
+) C.enum_qt_status {
+	return guard("qt_voice_save", func() error { return saveVoice(ctx, ref, refText, out) })
+}
+
+//export qt_voice_load
+func qt_voice_load(
+	ctx *C.struct_qt_context, file C.qwen_data, size C.size_t, out *C.struct_qt_voice_ref, refText *C.struct_qt_bytes,
+) C.enum_qt_status {
+	return guard("qt_voice_load", func() error { return loadVoice(ctx, unsafe.Pointer(file), size, out, refText) })
+}
+
 // ---- What a context has ----
 
 //export qt_num_codebooks
@@ -201,12 +240,32 @@ func qt_n_speakers(ctx C.qwen_context) (n C.int) {
 
 //export qt_speaker_name
 func qt_speaker_name(ctx C.qwen_context, index C.int) (name C.qwen_string) {
-	guard("qt_speaker_name", func() (err error) {
-		return contexts.with(number(ctx), func(m *model) {
-			if 0 <= index && int(index) < len(m.speakers) {
-				name = m.speakers[index]
-			}
-		})
+	guard("qt_speaker_name", func() error {
+		return contexts.with(number(ctx), func(m *model) { name = at(m.speakers, index) })
+	})
+	return name
+}
+
+//export qt_model_type
+func qt_model_type(ctx C.qwen_context) (name C.qwen_string) {
+	guard("qt_model_type", func() error {
+		return contexts.with(number(ctx), func(m *model) { name = m.kind })
+	})
+	return name
+}
+
+//export qt_n_languages
+func qt_n_languages(ctx C.qwen_context) (n C.int) {
+	guard("qt_n_languages", func() error {
+		return contexts.with(number(ctx), func(m *model) { n = C.int(len(m.languages)) })
+	})
+	return n
+}
+
+//export qt_language_name
+func qt_language_name(ctx C.qwen_context, index C.int) (name C.qwen_string) {
+	guard("qt_language_name", func() error {
+		return contexts.with(number(ctx), func(m *model) { name = at(m.languages, index) })
 	})
 	return name
 }

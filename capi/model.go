@@ -4,13 +4,18 @@ package main
 import "C"
 
 import (
+	"slices"
+
 	"github.com/libqwen/libqwen/core"
 )
 
 // model is an engine and what C callers may keep pointers to.
 type model struct {
-	engine   *core.Engine
-	speakers []*C.char // lasts until release
+	engine *core.Engine
+
+	// These last until release.
+	speakers, languages []*C.char
+	kind                *C.char
 }
 
 // open is the body of qt_init and qt_init_ex.
@@ -35,16 +40,34 @@ func openModel(opts core.Options) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{engine: engine}
-	for _, name := range engine.Speakers() {
-		m.speakers = append(m.speakers, C.CString(name))
+	return &model{
+		engine:    engine,
+		speakers:  newStrings(engine.Speakers()),
+		languages: newStrings(engine.Languages()),
+		kind:      C.CString(engine.ModelType()),
+	}, nil
+}
+
+// newStrings are C copies.
+func newStrings(names []string) []*C.char {
+	copies := make([]*C.char, len(names))
+	for i, name := range names {
+		copies[i] = C.CString(name)
 	}
-	return m, nil
+	return copies
+}
+
+// at is element i, NULL out of range.
+func at(names []*C.char, i C.int) *C.char {
+	if i < 0 || int(i) >= len(names) {
+		return nil
+	}
+	return names[i]
 }
 
 func (m *model) release() {
 	defer func() {
-		for _, name := range m.speakers {
+		for _, name := range slices.Concat(m.speakers, m.languages, []*C.char{m.kind}) {
 			cFree(name)
 		}
 	}()

@@ -227,13 +227,18 @@ func setReference(r *core.Request, p C.qwen_tts_params, codebooks int) (err erro
 	return nil
 }
 
-// referenceCodes transposes ref_codes [codebooks][ref_T] to [ref_T][codebooks].
+// referenceCodes are ref_codes as [ref_T][codebooks].
 func referenceCodes(p C.qwen_tts_params, codebooks int) ([][]int32, error) {
-	if err := checkCount("ref_codes", p.ref_codes, "ref_T", p.ref_T, maxRefFrames); err != nil || p.ref_codes == nil {
+	return transposed("ref_codes", p.ref_codes, "ref_T", p.ref_T, codebooks)
+}
+
+// transposed copies codes [codebooks][frames] as [frames][codebooks]; NULL is nil.
+func transposed(field string, from *C.int32_t, count string, frames C.int, codebooks int) ([][]int32, error) {
+	if err := checkCount(field, from, count, frames, maxRefFrames); err != nil || from == nil {
 		return nil, err
 	}
-	n := int(p.ref_T)
-	rows := unsafe.Slice((*int32)(p.ref_codes), codebooks*n)
+	n := int(frames)
+	rows := unsafe.Slice((*int32)(from), codebooks*n)
 	flat := make([]int32, codebooks*n)
 	codes := make([][]int32, n)
 	for t := range codes {

@@ -19,6 +19,8 @@ const (
 	minRequest = unsafe.Sizeof(C.struct_qt_request{})
 	minResult  = unsafe.Sizeof(C.struct_qt_result{})
 	minDevice  = unsafe.Sizeof(C.struct_qt_device{})
+
+	minRecording = unsafe.Sizeof(C.struct_qt_recording{})
 )
 
 // checkSize refuses sizes that no release had.

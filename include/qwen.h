@@ -27,7 +27,7 @@
  * that libqwen supports.
  *
  * Ownership
- *   What a function returns in a struct (qt_audio, qt_voice_ref, qt_result) belongs to the caller, who
+ *   What a function returns in a struct (qt_audio, qt_voice_ref, qt_result, qt_bytes) belongs to the caller, who
  *   gives it back with the matching qt_*_free. Each of those also accepts NULL, a zeroed struct, and the
  *   same struct twice. Output structs are overwritten, not freed, at the start of the call that fills
  *   them, so they need no initialisation (except `struct_size` where there is one) and may not hold
@@ -371,6 +371,49 @@ QT_API enum qt_status qt_extract_voice_ref(struct qt_context *ctx, const float *
 /* Frees both arrays and zeroes the struct. */
 QT_API void qt_voice_ref_free(struct qt_voice_ref *ref);
 
+/* A recording as it comes: the bytes of a file, or samples. Since 0.1.0. */
+struct qt_recording {
+    int          struct_size; /* set by qt_recording_init */
+    int          trim;        /* 0: 1 = cut off silence and fades at both ends, at most 40 % of it */
+    const void  *file;        /* NULL: the content of an audio file: WAV of any kind; FLAC, MP3, Ogg, AIFF, CAF ...
+                                 where libsndfile is installed */
+    size_t       file_size;   /* 0: bytes of it */
+    const float *samples;     /* NULL: instead of a file: n_frames * channels floats, interleaved */
+    int          n_frames;    /* 0: samples of one channel */
+    int          channels;    /* 1 */
+    int          sample_rate; /* 24000: Hz */
+    const char  *ref_text;    /* NULL: transcript, for a warning if it cannot be that of the recording */
+};
+
+/* Fills in the defaults above. `size` is sizeof(struct qt_recording) of the caller. NULL is ignored. */
+QT_API void qt_recording_init(struct qt_recording *recording, size_t size);
+
+/* Makes a reference of a recording, as ref_audio_24k and qt_extract_voice_ref want it: mono (the mean of the channels),
+ * 24 kHz, one frame up to two minutes long. What is odd about it is logged as QT_LOG_WARN; silence, samples that are
+ * not finite and files that cannot be read are QT_STATUS_INVALID_PARAMS. `out` is freed by qt_audio_free, and empty
+ * after a failure. Needs no context. Since 0.1.0. */
+QT_API enum qt_status qt_read_recording(const struct qt_recording *recording, struct qt_audio *out);
+
+/* Bytes that the library made. Freed by qt_bytes_free. Since 0.1.0. */
+struct qt_bytes {
+    void  *data; /* size bytes and a NUL that is not counted; NULL if there are none */
+    size_t size;
+};
+
+/* Frees bytes->data and zeroes the struct. Since 0.1.0. */
+QT_API void qt_bytes_free(struct qt_bytes *bytes);
+
+/* The content of a .qvoice file: the voice, the transcript (NULL: none) and the model that it belongs to. `ref` is as
+ * qt_extract_voice_ref gave it; its ref_codes may be NULL, with ref_T 0. Since 0.1.0. */
+QT_API enum qt_status qt_voice_save(struct qt_context *ctx, const struct qt_voice_ref *ref, const char *ref_text,
+                                    struct qt_bytes *out);
+
+/* Takes the content of a .qvoice file apart: the voice, to be freed by qt_voice_ref_free, and its transcript (may be
+ * NULL for who does not need it). QT_STATUS_INVALID_PARAMS if the bytes are not such a file,
+ * QT_STATUS_MODE_INVALID if it is the voice of another model than ctx has. Since 0.1.0. */
+QT_API enum qt_status qt_voice_load(struct qt_context *ctx, const void *file, size_t file_size,
+                                    struct qt_voice_ref *out, struct qt_bytes *ref_text);
+
 /* ---- What a context has -------------------------------------------------------------------------------- */
 
 /* Codebooks of the codec (16), the rows of ref_codes. 0 if ctx is not a context. */
@@ -384,6 +427,15 @@ QT_API int qt_n_speakers(const struct qt_context *ctx);
 
 /* Name of speaker `index`, 0 .. qt_n_speakers - 1; NULL if out of range. Valid until qt_free(ctx). */
 QT_API const char *qt_speaker_name(const struct qt_context *ctx, int index);
+
+/* Family of the checkpoint: "base", "custom_voice" or "voice_design", see qt_tts_params. NULL if ctx is not a context.
+ * Valid until qt_free(ctx). Since 0.1.0. */
+QT_API const char *qt_model_type(const struct qt_context *ctx);
+
+/* Number of languages that the checkpoint names, and the name of language `index`, for qt_tts_params.lang; as for
+ * speakers. Since 0.1.0. */
+QT_API int qt_n_languages(const struct qt_context *ctx);
+QT_API const char *qt_language_name(const struct qt_context *ctx, int index);
 
 /* ---- What the machine has ------------------------------------------------------------------------------ */
 

@@ -24,6 +24,8 @@ static void panics_are_contained(void) {
     struct qt_audio a;
     struct qt_voice_ref v;
     struct qt_device d;
+    struct qt_recording rec;
+    struct qt_bytes b;
     float pcm[1] = { 0 };
 
     memset(&a, 0, sizeof a);
@@ -54,6 +56,14 @@ static void panics_are_contained(void) {
     PANIC_IN(qt_duration_sec_to_tokens, qt_duration_sec_to_tokens(ctx, 1.0f) == 0);
     PANIC_IN(qt_n_speakers, qt_n_speakers(ctx) == 0);
     PANIC_IN(qt_speaker_name, qt_speaker_name(ctx, 0) == NULL);
+    PANIC_IN(qt_recording_init, (qt_recording_init(&rec, sizeof rec), true));
+    PANIC_IN(qt_read_recording, qt_read_recording(&rec, &a) == QT_STATUS_GENERATE_FAILED);
+    PANIC_IN(qt_bytes_free, (qt_bytes_free(&b), true));
+    PANIC_IN(qt_voice_save, qt_voice_save(ctx, &v, NULL, &b) == QT_STATUS_GENERATE_FAILED);
+    PANIC_IN(qt_voice_load, qt_voice_load(ctx, pcm, 1, &v, &b) == QT_STATUS_GENERATE_FAILED);
+    PANIC_IN(qt_model_type, qt_model_type(ctx) == NULL);
+    PANIC_IN(qt_n_languages, qt_n_languages(ctx) == 0);
+    PANIC_IN(qt_language_name, qt_language_name(ctx, 0) == NULL);
     PANIC_IN(qt_devices, qt_devices(NULL, &d, 1, sizeof d) == QT_STATUS_GENERATE_FAILED);
     PANIC_IN(qt_system_info, qt_system_info() == NULL);
 }

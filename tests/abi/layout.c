@@ -110,6 +110,21 @@ int main(void) {
     FIELD(qt_device, memory_free);
     FIELD(qt_device, memory_total);
 
+    STRUCT(qt_recording);
+    FIELD(qt_recording, struct_size);
+    FIELD(qt_recording, trim);
+    FIELD(qt_recording, file);
+    FIELD(qt_recording, file_size);
+    FIELD(qt_recording, samples);
+    FIELD(qt_recording, n_frames);
+    FIELD(qt_recording, channels);
+    FIELD(qt_recording, sample_rate);
+    FIELD(qt_recording, ref_text);
+
+    STRUCT(qt_bytes);
+    FIELD(qt_bytes, data);
+    FIELD(qt_bytes, size);
+
     VALUE(QT_ABI_VERSION);
     VALUE(QT_ABI_MIN_VERSION);
     VALUE(QT_STATUS_OK);

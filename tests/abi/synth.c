@@ -403,6 +403,14 @@ static void what_the_context_has(void) {
         CHECK(qt_speaker_name(ctx, i) == qt_speaker_name(ctx, i));
     }
     CHECK(qt_speaker_name(ctx, n) == NULL && qt_speaker_name(ctx, -1) == NULL);
+    CHECK(strcmp(qt_model_type(ctx), request.speaker ? "custom_voice" : request.instruct ? "voice_design" : "base") == 0);
+    CHECK(qt_model_type(NULL) == NULL && qt_n_languages(NULL) == 0);
+    n = qt_n_languages(ctx);
+    CHECK(n > 0);
+    for (i = 0; i < n; i++) {
+        CHECK(qt_language_name(ctx, i) != NULL && *qt_language_name(ctx, i));
+    }
+    CHECK(qt_language_name(ctx, n) == NULL && qt_language_name(ctx, -1) == NULL);
 }
 
 static void what_the_machine_has(void) {
@@ -714,6 +722,143 @@ static void voices(void) {
     qt_voice_ref_free(&v);
 }
 
+static void expect_recording(const struct qt_recording *rec, const char *word) {
+    struct qt_audio a;
+    CHECK(qt_read_recording(rec, &a) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR(word);
+    CHECK(!a.samples && a.n_samples == 0);
+}
+
+static void put(unsigned char **p, unsigned value, int bytes) {
+    for (; bytes > 0; bytes--, value >>= 8) {
+        *(*p)++ = (unsigned char)value;
+    }
+}
+
+static void recordings(void) {
+    enum { N = 2 * FRAME };
+    static float stereo[2 * 2 * N];
+    static unsigned char wav[44 + 2 * N], *p = wav;
+    struct qt_recording rec;
+    struct qt_audio a;
+    int i;
+
+    qt_recording_init(&rec, sizeof rec);
+    CHECK(rec.channels == 1 && rec.sample_rate == 24000 && !rec.trim);
+    expect_recording(&rec, "file and samples");
+    CHECK(qt_read_recording(NULL, &a) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_read_recording(&rec, NULL) == QT_STATUS_INVALID_PARAMS);
+
+    memcpy(p, "RIFF", 4), p += 4;
+    put(&p, 36 + 2 * N, 4);
+    memcpy(p, "WAVEfmt ", 8), p += 8;
+    put(&p, 16, 4), put(&p, 1, 2), put(&p, 1, 2), put(&p, 24000, 4), put(&p, 48000, 4), put(&p, 2, 2), put(&p, 16, 2);
+    memcpy(p, "data", 4), p += 4;
+    put(&p, 2 * N, 4);
+    for (i = 0; i < N; i++) {
+        put(&p, (unsigned)(i % 200 - 100) * 128 & 0xffff, 2);
+    }
+    rec.file = wav;
+    expect_recording(&rec, "file");
+    rec.file_size = sizeof wav;
+    CHECK(qt_read_recording(&rec, &a) == QT_STATUS_OK);
+    CHECK(a.n_samples == N && a.sample_rate == 24000 && a.channels == 1);
+    CHECK(a.samples[0] == -100 * 128 / 32768.0f && a.samples[150] == 50 * 128 / 32768.0f);
+    qt_audio_free(&a);
+    rec.ref_text = "\xff";
+    expect_recording(&rec, "ref_text");
+    rec.ref_text = NULL;
+    rec.samples = stereo;
+    expect_recording(&rec, "not both");
+    rec.file = "neither this nor that";
+    rec.file_size = 21;
+    rec.samples = NULL;
+    expect_recording(&rec, "file");
+
+    rec.file = NULL;
+    rec.samples = stereo; /* 48 kHz: half as many at 24 kHz */
+    rec.channels = 2;
+    rec.sample_rate = 48000;
+    expect_recording(&rec, "n_frames");
+    rec.n_frames = 2 * N;
+    expect_recording(&rec, "silen");
+    for (i = 0; i < 2 * N; i++) {
+        stereo[2 * i] = (float)(i % 200 - 100) / 150;
+        stereo[2 * i + 1] = 0;
+    }
+    CHECK(qt_read_recording(&rec, &a) == QT_STATUS_OK);
+    CHECK(a.n_samples == N);
+    qt_audio_free(&a);
+    rec.channels = -1;
+    expect_recording(&rec, "channels");
+    rec.channels = 2;
+    rec.sample_rate = 0;
+    expect_recording(&rec, "Hz");
+    stereo[5] = (float)NAN;
+    rec.sample_rate = 48000;
+    expect_recording(&rec, "finite");
+    rec.struct_size = 3;
+    expect_recording(&rec, "struct_size");
+}
+
+static void voice_files(void) {
+    static float pcm[3 * FRAME];
+    struct qt_voice_ref v, again;
+    struct qt_bytes file, text;
+    char *damaged;
+    int i;
+    for (i = 0; i < 3 * FRAME; i++) {
+        pcm[i] = (float)((i * i / 7) % 200 - 100) / 150;
+    }
+    if (request.speaker || request.instruct) {
+        CHECK(qt_voice_load(ctx, pcm, sizeof pcm, &v, NULL) == QT_STATUS_MODE_INVALID);
+        CHECK_ERROR("base");
+        memset(&v, 0, sizeof v);
+        CHECK(qt_voice_save(ctx, &v, NULL, &file) == QT_STATUS_MODE_INVALID);
+        return;
+    }
+    CHECK(qt_extract_voice_ref(ctx, pcm, 3 * FRAME, &v) == QT_STATUS_OK);
+    CHECK(qt_voice_save(ctx, &v, "Grüße", &file) == QT_STATUS_OK);
+    CHECK(file.size > 100 && ((char *)file.data)[file.size] == 0);
+    CHECK(qt_voice_load(ctx, file.data, file.size, &again, &text) == QT_STATUS_OK);
+    CHECK(text.size == strlen("Grüße") && strcmp(text.data, "Grüße") == 0);
+    CHECK(again.ref_spk_dim == v.ref_spk_dim && again.ref_T == v.ref_T && again.num_codebooks == 16);
+    CHECK(memcmp(again.ref_spk_emb, v.ref_spk_emb, (size_t)v.ref_spk_dim * sizeof(float)) == 0);
+    CHECK(memcmp(again.ref_codes, v.ref_codes, (size_t)(16 * v.ref_T) * sizeof(int32_t)) == 0);
+    qt_voice_ref_free(&again);
+    qt_bytes_free(&text);
+
+    damaged = file.data;
+    damaged[file.size / 2] ^= 1;
+    CHECK(qt_voice_load(ctx, file.data, file.size, &again, &text) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("checksum");
+    CHECK(!again.ref_spk_emb && !text.data);
+    CHECK(qt_voice_load(ctx, file.data, file.size - 1, &again, NULL) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_voice_load(ctx, NULL, 7, &again, NULL) == QT_STATUS_INVALID_PARAMS);
+    qt_bytes_free(&file);
+    qt_bytes_free(&file);
+    CHECK(!file.data && file.size == 0);
+
+    again = v; /* the x-vector alone */
+    again.ref_codes = NULL;
+    again.ref_T = 0;
+    CHECK(qt_voice_save(ctx, &again, NULL, &file) == QT_STATUS_OK);
+    CHECK(qt_voice_load(ctx, file.data, file.size, &again, &text) == QT_STATUS_OK);
+    CHECK(again.ref_spk_dim == v.ref_spk_dim && !again.ref_codes && again.ref_T == 0 && !text.data);
+    qt_voice_ref_free(&again);
+    qt_bytes_free(&file);
+    again = v;
+    again.num_codebooks = 3;
+    CHECK(qt_voice_save(ctx, &again, NULL, &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("num_codebooks");
+    again.num_codebooks = 16;
+    again.ref_spk_dim = 7;
+    CHECK(qt_voice_save(ctx, &again, NULL, &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_voice_save(ctx, NULL, NULL, &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_voice_save(NULL, &v, NULL, &file) == QT_STATUS_INVALID_PARAMS);
+    qt_voice_ref_free(&v);
+}
+
 /* A reference given as latents (base): the x-vector's width and each code are checked, and both change the voice. */
 static void cloning(void) {
     enum { T = 3 };
@@ -880,6 +1025,8 @@ int main(int argc, char **argv) {
     RUN(options_that_cannot_be);
     RUN(options);
     RUN(voices);
+    RUN(recordings);
+    RUN(voice_files);
     RUN(cloning);
     RUN(signals_are_left_alone);
     RUN(stdout_stays_silent);
