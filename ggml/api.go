@@ -53,6 +53,11 @@ type api struct {
 	ggml_set_output func(*cTensor)
 	// const char * ggml_version(void)
 	ggml_version func() string
+	// size_t ggml_quantize_chunk(enum ggml_type type, const float * src, void * dst, int64_t start, int64_t nrows,
+	//   int64_t n_per_row, const float * imatrix)
+	ggml_quantize_chunk func(Type, *float32, *byte, int64, int64, int64, *float32) uintptr
+	// const struct ggml_type_traits * ggml_get_type_traits(enum ggml_type type)
+	ggml_get_type_traits func(Type) *typeTraits
 	// void ggml_log_set(ggml_log_callback log_callback, void * user_data)
 	ggml_log_set func(uintptr, unsafe.Pointer)
 	// ggml_abort_callback_t ggml_set_abort_callback(ggml_abort_callback_t callback)
@@ -211,6 +216,8 @@ func (f *api) symbols() []symbol {
 		{"ggml_set_input", &f.ggml_set_input},
 		{"ggml_set_output", &f.ggml_set_output},
 		{"ggml_version", &f.ggml_version},
+		{"ggml_quantize_chunk", &f.ggml_quantize_chunk},
+		{"ggml_get_type_traits", &f.ggml_get_type_traits},
 		{"ggml_log_set", &f.ggml_log_set},
 		{"ggml_set_abort_callback", &f.ggml_set_abort_callback},
 		{"ggml_add", &f.ggml_add},

@@ -34,16 +34,26 @@ func (t Type) plain() (l lanes, ok bool) {
 // CheckFinite returns an error that names the tensor if an element, or a quantised block's scale, is infinite or NaN.
 // It reads all the data. Types without floating parts that it knows (integers and a few exotic quantisations) pass.
 func (f *File) CheckFinite(t *TensorInfo) error {
-	i, what := -1, "element"
-	if l, ok := t.Type.plain(); ok {
-		i = l.firstNonFinite(f.Data(t), t.Type)
-	} else if layout := layouts[t.Type]; layout.scales != nil {
-		i, what = layout.firstNonFinite(f.Data(t)), "scale of block"
+	what := "element"
+	if t.Type.BlockSize() > 1 {
+		what = "scale of block"
 	}
-	if i >= 0 {
+	if i := t.Type.FirstNonFinite(f.Data(t)); i >= 0 {
 		return invalid("%s: %s %d is not finite", t.Name, what, i)
 	}
 	return nil
+}
+
+// FirstNonFinite returns the index of the first block of data (of a plain type, the first element) that is infinite or
+// NaN, or -1 if there is none. Of quantised blocks it looks at the scales; types without any that it knows pass.
+func (t Type) FirstNonFinite(data []byte) int {
+	if l, ok := t.plain(); ok {
+		return l.firstNonFinite(data, t)
+	}
+	if layout := layouts[t]; layout.scales != nil {
+		return layout.firstNonFinite(data)
+	}
+	return -1
 }
 
 // firstNonFinite returns the index of the first infinite or NaN element, or -1.
