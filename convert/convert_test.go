@@ -177,7 +177,7 @@ func TestTinyTypes(t *testing.T) {
 	f := convertTiny(t, "tiny-base-17", gguf.Q8_0)
 	for name, want := range map[string]gguf.Type{
 		"talker.text_embd.weight": gguf.Q8_0, "talker.blk.0.attn_norm.weight": gguf.F32, "code_pred.mtp_proj.bias": gguf.F32,
-		"spk_enc.conv0.weight": gguf.F16, "spk_enc.fc.weight": gguf.F32,
+		"spk_enc.conv0.weight": gguf.F32, "spk_enc.fc.weight": gguf.F32,
 	} {
 		assert.Equal(t, want, f.Tensor(name).Type, name)
 	}

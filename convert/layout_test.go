@@ -176,7 +176,7 @@ func TestStorage(t *testing.T) {
 		{"tok_enc.vq_semantic.0.codebook", []int64{2048, 256}, [4]gguf.Type{}},
 		{"tok_dec.vq_rest.output_proj.weight", []int64{512, 256, 1}, [4]gguf.Type{}},
 		{"spk_enc.fc.weight", []int64{2048, 3072, 1}, [4]gguf.Type{}},
-		{"spk_enc.mfa.weight", []int64{1536, 1536, 1}, [4]gguf.Type{gguf.F32, gguf.F16, gguf.F16, gguf.F16}},
+		{"spk_enc.mfa.weight", []int64{1536, 1536, 1}, [4]gguf.Type{}},
 		{"tok_dec.pre_tfm.blk.0.attn_scale", []int64{512}, [4]gguf.Type{}},
 	} {
 		for i, want := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0} {

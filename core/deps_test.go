@@ -18,9 +18,11 @@ const module = "github.com/libqwen/libqwen/"
 var lattice = map[string]string{
 	"capi":             "core core/audio core/voicefile",
 	"cmd/qwen-codec":   "core core/audio core/voicefile internal/atomicfile internal/cli",
-	"cmd/qwen-convert": "convert ggml/gguf",
+	"cmd/qwen-convert": "convert ggml/gguf internal/cli",
 	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile internal/atomicfile internal/cli",
-	"convert":          "ggml/gguf internal/half",
+	"convert":          "ggml ggml/gguf internal/half",
+
+	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
 
 	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",

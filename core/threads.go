@@ -12,6 +12,9 @@ import (
 // EnvThreads is the environment variable for the number of CPU threads.
 const EnvThreads = "QWEN_THREADS"
 
+// Threads resolves a wish for a number of CPU threads, of which 0 is none, as [Options] does. The error is ErrInvalid.
+func Threads(wanted int) (int, error) { return (&Options{Threads: wanted}).threads() }
+
 // mostThreads by default: beyond it, the memory is the limit and every barrier costs more.
 const mostThreads = 8
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/libqwen/libqwen/convert"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
 // Exit codes by kind of failure, for scripts: those of qwen-tts and qwen-codec.
@@ -105,7 +106,7 @@ func convertTo(ctx context.Context, src, dst, typeName string, force bool, stder
 	if _, err := os.Lstat(dst); err == nil && !force {
 		return usageError{fmt.Errorf("%s: exists; --force replaces it", dst)}
 	}
-	show, clear := progress(stderr)
+	show, clear := cli.ByteBar(stderr)
 	err = convert.ConvertContext(ctx, convert.Options{Src: src, Dst: dst, Type: t, Progress: show})
 	clear()
 	if err != nil {

@@ -271,7 +271,7 @@ func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte)
 // Data is a tensor's data in its type.
 func (l *Loader) Data(t *gguf.TensorInfo) []byte { return l.file.Data(t) }
 
-// Floats decodes a tensor of a plain type or Q8_0.
+// Floats decodes a tensor of any type that a weight has.
 func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
 	dst, src := make([]float32, t.Elements()), l.file.Data(t)
 	switch t.Type {
@@ -281,23 +281,15 @@ func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
 		half.DecodeF16(dst, src)
 	case gguf.BF16:
 		half.DecodeBF16(dst, src)
-	case gguf.Q8_0:
-		decodeQ8(dst, src)
 	default:
-		return nil, fmt.Errorf("%s: type %v cannot be converted to F32 here; F32, F16, BF16 and Q8_0 can", t.Name, t.Type)
-	}
-	return dst, nil
-}
-
-// decodeQ8 widens Q8_0: blocks of an F16 scale and 32 signed bytes.
-func decodeQ8(dst []float32, src []byte) {
-	const block = 34
-	for i := 0; i+block <= len(src); i += block {
-		scale := half.FromF16(uint16(src[i]) | uint16(src[i+1])<<8)
-		for j := range 32 {
-			dst[i/block*32+j] = scale * float32(int8(src[i+2+j]))
+		if err := usable(t); err != nil {
+			return nil, err
+		}
+		if err := ggml.Dequantize(t.Type, dst, src); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
+	return dst, nil
 }
 
 // Finish checks the values, allocates and fills the copies and refuses tensors that were not asked for.

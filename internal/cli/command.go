@@ -57,10 +57,11 @@ Environment:
 
 // A Command is what the help and the parser need to know.
 type Command struct {
-	Usage   string // "qwen-tts --model GGUF …"
-	About   string // what it does, a few lines
-	Version string // of the linker, see Banner
-	Stray   string // where what is no flag belongs: "the text comes from stdin"
+	Usage   string                    // "qwen-tts --model GGUF …"
+	About   string                    // what it does, a few lines
+	Version string                    // of the linker, see Banner
+	Stray   string                    // where what is no flag belongs: "the text comes from stdin"
+	Args    func(args []string) error // checks what is no flag; nil: nothing may be
 	Flags   Flags
 	Run     func(cmd *cobra.Command) error
 }
@@ -75,6 +76,9 @@ func (c Command) Cobra() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.Run(cmd) },
 		Args: func(_ *cobra.Command, args []string) error {
+			if c.Args != nil {
+				return c.Args(args)
+			}
 			if len(args) > 0 {
 				return Usagef("unexpected argument %q: %s", args[0], c.Stray)
 			}

@@ -45,6 +45,12 @@ type ModeError struct{ Err error }
 func (e ModeError) Error() string { return e.Err.Error() }
 func (e ModeError) Unwrap() error { return e.Err }
 
+// ModelError marks a model file that is not what it should be.
+type ModelError struct{ Err error }
+
+func (e ModelError) Error() string { return e.Err.Error() }
+func (e ModelError) Unwrap() error { return e.Err }
+
 // IOError marks a failure to read or write a file or stream.
 type IOError struct{ Err error }
 
@@ -80,7 +86,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return ExitUsage
 	case errors.As(err, &mode), errors.Is(err, core.ErrMode):
 		return ExitMode
-	case errors.Is(err, core.ErrModel), errors.Is(err, core.ErrBackend):
+	case errors.As(err, new(ModelError)), errors.Is(err, core.ErrModel), errors.Is(err, core.ErrBackend):
 		return ExitModel
 	case errors.Is(err, core.ErrMemory):
 		return ExitMemory

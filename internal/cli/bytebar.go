@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -9,8 +9,9 @@ import (
 	"golang.org/x/term"
 )
 
-// progress returns what shows the progress of a conversion, and what takes it away again. Only a terminal gets a bar.
-func progress(stderr io.Writer) (show func(done, total int64, name string), clear func()) {
+// ByteBar returns what shows how much of a file is written and which part of it is under way, and what takes that away
+// again. Only a terminal gets a bar; show is nil for others.
+func ByteBar(stderr io.Writer) (show func(done, total int64, name string), clear func()) {
 	if f, ok := stderr.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, func() {}
 	}

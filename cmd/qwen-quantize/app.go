@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/libqwen/libqwen/convert"
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/cli"
+)
+
+const about = `Makes a smaller GGUF file of IN.gguf, a talker or a speech tokenizer, of the given type. The best source is a file
+of F32, or of BF16 for a talker. What codes and voices are looked up with stays F32, convolutions become F16,
+embeddings and heads have six bits at least; --dry-run prints what becomes of each tensor, and why.
+
+Types, from large to small:
+  BF16, F16       half of F32
+  Q8_0            a quarter; next to no loss, and the fastest on CPUs
+  Q6_K            a fifth
+  Q5_K_M, Q5_K_S  Q4_K_M, Q4_K_S  Q4_0  Q3_K_M  Q2_K  ever smaller, and further from the original; M over S`
+
+// options are the flags as given.
+type options struct {
+	tensors                   []string
+	force, requantize, dryRun bool
+	verbose                   bool
+	threads                   int
+}
+
+// An app is one run of the command. Results go to stdout, all else to stderr.
+type app struct {
+	stdout, stderr io.Writer
+	console        *cli.Console
+	options        options
+}
+
+// run executes the command line and returns the exit code; a failure is one line on stderr.
+func (a *app) run(ctx context.Context, args []string) int {
+	a.console = cli.NewConsole(a.stderr, "qwen-quantize")
+	return cli.Execute(ctx, a.command(), args, cli.Streams{Out: a.stdout, Err: a.stderr}, a.console)
+}
+
+func (a *app) command() *cobra.Command {
+	o := &a.options
+	var flags cli.Flags
+	f := flags.Group("Types")
+	f.StringArrayVar(&o.tensors, "tensor", nil, "`PATTERN=TYPE`: give the tensors whose names fit another type, as 'talker.blk.*.ffn_down.weight=Q6_K'; may be repeated, the first that fits counts")
+	f.BoolVar(&o.requantize, "requantize", false, "also make other blocks of what is in blocks already; the loss adds up")
+	f = flags.Group("Output")
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would become of each tensor, and write nothing")
+	f.BoolVarP(&o.force, "force", "f", false, "replace OUT.gguf if it exists")
+	f = flags.Group("Machine")
+	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
+	flags.Information(&o.verbose, "each tensor")
+	return cli.Command{
+		Usage:   "qwen-quantize [flags] IN.gguf OUT.gguf TYPE",
+		About:   about,
+		Version: version,
+		Flags:   flags,
+		Args: func(args []string) error {
+			if want := 3; len(args) != want {
+				return cli.Usagef("IN.gguf, OUT.gguf and TYPE expected, %d arguments given", len(args))
+			}
+			return nil
+		},
+		Run: func(cmd *cobra.Command) error {
+			args := cmd.Flags().Args()
+			return a.quantize(cmd.Context(), args[0], args[1], args[2])
+		},
+	}.Cobra()
+}
+
+func (a *app) quantize(ctx context.Context, src, dst, typ string) error {
+	threads, err := core.Threads(a.options.threads)
+	if err != nil {
+		return err
+	}
+	want := convert.QuantizeOptions{Type: typ, Requantize: a.options.requantize}
+	for _, s := range a.options.tensors {
+		over, err := convert.ParseOverride(s)
+		if err != nil {
+			return cli.Usagef("--tensor %w", err)
+		}
+		want.Overrides = append(want.Overrides, over)
+	}
+	if err := a.checkOutput(src, dst); err != nil {
+		return err
+	}
+	f, err := gguf.Open(src)
+	if err != nil {
+		return inFile(err)
+	}
+	defer f.Close()
+	plan, err := convert.NewPlan(f, want)
+	switch {
+	case errors.Is(err, convert.ErrRequest):
+		return cli.Usagef("%s: %w", src, err)
+	case err != nil:
+		return cli.ModelError{Err: fmt.Errorf("%s: %w", src, err)}
+	case a.options.dryRun:
+		return a.print(plan)
+	}
+	return a.write(ctx, plan, src, dst, threads)
+}
+
+// checkOutput refuses to replace what should not be.
+func (a *app) checkOutput(src, dst string) error {
+	switch _, err := os.Lstat(dst); {
+	case a.options.dryRun:
+		return nil
+	case convert.SameFile(src, dst):
+		return cli.Usagef("%s is the input and would be replaced", dst)
+	case err == nil && !a.options.force:
+		return cli.Usagef("%s exists; --force replaces it", dst)
+	}
+	return nil
+}
+
+// inFile tells a file that cannot be read from one whose content is wrong.
+func inFile(err error) error {
+	if errors.Is(err, gguf.ErrFormat) {
+		return cli.ModelError{Err: err}
+	}
+	return cli.FileError(err)
+}
+
+func (a *app) write(ctx context.Context, plan *convert.Plan, src, dst string, threads int) error {
+	begin := time.Now()
+	show, clear := cli.ByteBar(a.stderr)
+	if a.options.verbose && show == nil {
+		show = func(_, _ int64, name string) {
+			if name != "" {
+				a.console.Linef("%s", name)
+			}
+		}
+	}
+	err := plan.Write(ctx, convert.WriteOptions{Dst: dst, Threads: threads, Progress: show})
+	clear()
+	switch {
+	case errors.Is(err, convert.ErrInput):
+		return cli.ModelError{Err: fmt.Errorf("%s: %w", src, err)}
+	case errors.Is(err, convert.ErrBackend):
+		return cli.ModelError{Err: err}
+	case err != nil:
+		return cli.IOError{Err: err}
+	}
+	before, after := plan.Bytes()
+	return a.tell("%s: %s, %s of %s in %.1f s", dst, plan.Type(), megabytes(after), megabytes(before), time.Since(begin).Seconds())
+}
+
+// print lists the plan, a line a tensor.
+func (a *app) print(plan *convert.Plan) error {
+	wide := len("tensor")
+	for _, s := range plan.Steps {
+		wide = max(wide, len(s.Name))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-*s %-5s %-5s %12s %12s  %s\n", wide, "tensor", "from", "to", "bytes", "becoming", "reason")
+	for _, s := range plan.Steps {
+		fmt.Fprintf(&out, "%-*s %-5v %-5v %12d %12d  %s\n", wide, s.Name, s.From, s.To, s.Before, s.After, s.Reason)
+	}
+	before, after := plan.Bytes()
+	fmt.Fprintf(&out, "%-*s %-5s %-5s %12d %12d  %s\n", wide, fmt.Sprintf("%d tensors", len(plan.Steps)), "", "", before, after, plan.Type())
+	return a.tell("%s", strings.TrimSuffix(out.String(), "\n"))
+}
+
+// tell prints results.
+func (a *app) tell(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
+		return cli.IOError{Err: err}
+	}
+	return nil
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

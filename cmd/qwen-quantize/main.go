@@ -1,0 +1,18 @@
+// Command qwen-quantize makes a smaller GGUF file of a talker or speech tokenizer.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/libqwen/libqwen/internal/cli"
+)
+
+// version is "<hash> (<date>)", set by the linker: -X main.version=…
+var version string
+
+func main() {
+	cli.Main(func(ctx context.Context, args []string) int {
+		return (&app{stdout: os.Stdout, stderr: os.Stderr}).run(ctx, args)
+	})
+}
