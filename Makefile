@@ -31,7 +31,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race fuzz abi bench clean help
+.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race fuzz abi rust rust-bindings bench clean help
 
 all: lib commands ## build libqwen.so and the commands (the default)
 
@@ -75,7 +75,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race fuzz abi ## everything CI runs
+test: check go-test race fuzz abi rust ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
@@ -111,6 +111,12 @@ fuzz: ## fuzz every target for FUZZTIME (default 3s)
 
 abi: all ggml tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
 	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS)
+
+rust: lib ggml tiny ## the Rust crates: format, clippy, tests, documentation, packages
+	@bash scripts/rust.sh $(BUILD) $(TINY)
+
+rust-bindings: ## renew the Rust bindings after a change of include/qwen.h (needs libclang)
+	@bash scripts/rust.sh --bindings
 
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare

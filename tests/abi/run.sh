@@ -131,7 +131,7 @@ have_libclang() {
 	return 1
 }
 
-rust=$work/rust
+rust=$build/rust # with bindings/rust: bindgen is compiled once
 export QWEN_LIB_DIR="$build" CARGO_TARGET_DIR="$rust"
 if ! command -v cargo >/dev/null; then
 	skipped "Rust: no cargo"

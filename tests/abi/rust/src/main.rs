@@ -2,11 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-#[allow(non_camel_case_types, non_upper_case_globals, dead_code)]
-mod qwen {
-    include!(concat!(env!("OUT_DIR"), "/qwen.rs"));
-}
-
+use libqwen_sys as qwen;
 use std::ffi::{c_int, c_void, CStr, CString};
 use std::{env, mem::MaybeUninit, process, ptr, slice};
 
@@ -85,29 +81,29 @@ fn main() {
     params.max_new_tokens = 6;
     // SAFETY: ctx is a context; the name lives as long as it.
     params.speaker = unsafe { qwen::qt_speaker_name(ctx, 0) };
-    if params.speaker.is_null() && synthesize(ctx, &params).0 == qwen::qt_status_QT_STATUS_MODE_INVALID {
+    if params.speaker.is_null() && synthesize(ctx, &params).0 == qwen::QT_STATUS_MODE_INVALID {
         params.instruct = c"A calm voice.".as_ptr();
     }
 
     let (status, whole) = synthesize(ctx, &params);
-    failed += check("qt_synthesize", status == qwen::qt_status_QT_STATUS_OK && !whole.is_empty());
+    failed += check("qt_synthesize", status == qwen::QT_STATUS_OK && !whole.is_empty());
 
     let mut pieces: Vec<f32> = Vec::new();
     params.on_chunk = Some(append);
     params.on_chunk_user_data = ptr::from_mut(&mut pieces).cast();
     let (status, _) = synthesize(ctx, &params);
     let worst = pieces.iter().zip(&whole).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    failed += check("on_chunk", status == qwen::qt_status_QT_STATUS_OK && pieces.len() == whole.len() && worst <= 2e-6);
+    failed += check("on_chunk", status == qwen::QT_STATUS_OK && pieces.len() == whole.len() && worst <= 2e-6);
 
     params.on_chunk = None;
     params.cancel = Some(stop);
-    failed += check("cancel", synthesize(ctx, &params).0 == qwen::qt_status_QT_STATUS_CANCELLED);
+    failed += check("cancel", synthesize(ctx, &params).0 == qwen::QT_STATUS_CANCELLED);
 
     params.abi_version = 3;
     let (status, _) = synthesize(ctx, &params);
     failed += check(
         "abi_version 3",
-        status == qwen::qt_status_QT_STATUS_INVALID_PARAMS && last_error().contains("abi_version"),
+        status == qwen::QT_STATUS_INVALID_PARAMS && last_error().contains("abi_version"),
     );
     // SAFETY: freeing twice is allowed.
     unsafe {

@@ -1,0 +1,275 @@
+//! Open models.
+
+use std::ffi::CString;
+use std::mem;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+
+use libqwen_sys as sys;
+
+use crate::error::{c_path, c_string, count, from_status, last_error, owned, pointer};
+use crate::hooks::Parking;
+use crate::report::{size, RawResult};
+use crate::{Audio, Error, Hooks, Report, Request, Result, Stream, Voice};
+
+/// What to open, and where to run it.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct EngineBuilder {
+    talker: PathBuf,
+    codec: PathBuf,
+    device: Option<String>,
+    ggml_dir: Option<PathBuf>,
+    params: sys::qt_init_params, // its pointers are set by open
+    options: sys::qt_options,
+}
+
+// SAFETY: the raw pointers are NULL until `open`, which works on copies.
+unsafe impl Send for EngineBuilder {}
+// SAFETY: as above.
+unsafe impl Sync for EngineBuilder {}
+
+impl EngineBuilder {
+    fn new(talker: PathBuf, codec: PathBuf) -> Self {
+        let (mut params, mut options) = (mem::MaybeUninit::zeroed(), mem::MaybeUninit::zeroed());
+        // SAFETY: the structs are plain data, for which zero bytes are a value; the size is the struct's own.
+        let (params, options) = unsafe {
+            sys::qt_init_default_params(params.as_mut_ptr());
+            sys::qt_options_init(options.as_mut_ptr(), mem::size_of::<sys::qt_options>());
+            (params.assume_init(), options.assume_init())
+        };
+        EngineBuilder { talker, codec, device: None, ggml_dir: None, params, options }
+    }
+
+    /// `"auto"` (the default), `"cpu"`, or a name that [`devices`](crate::devices) lists.
+    pub fn device(mut self, name: impl Into<String>) -> Self {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// CPU threads; by default `QWEN_THREADS`, else what the process may use.
+    pub fn threads(mut self, n: usize) -> Self {
+        self.options.n_threads = saturated(n);
+        self
+    }
+
+    /// Folder of ggml's shared libraries; by default `QWEN_GGML_DIR`, else around libqwen, else the system's. ggml is
+    /// loaded once in a process: the first one stays.
+    pub fn ggml_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.ggml_dir = Some(dir.into());
+        self
+    }
+
+    /// Most positions (prompt and frames) of one synthesis; by default what the model allows.
+    pub fn context(mut self, n: usize) -> Self {
+        self.options.n_ctx = saturated(n);
+        self
+    }
+
+    /// Most calls that may wait; one more fails with [`Error::Busy`]. By default there is no limit.
+    pub fn max_queue(mut self, n: usize) -> Self {
+        self.options.max_queue = saturated(n);
+        self
+    }
+
+    /// Lets the codec's convolutions round to BF16 where the CPU multiplies it: faster, at some 40 dB.
+    pub fn codec_bf16(mut self, on: bool) -> Self {
+        self.options.codec_bf16 = on.into();
+        self
+    }
+
+    /// Syntheses that may be computed together; 1 by default.
+    pub fn max_batch(mut self, n: usize) -> Self {
+        self.params.max_batch = saturated(n);
+        self
+    }
+
+    /// Flash attention where the device has it; on by default.
+    pub fn flash_attention(mut self, on: bool) -> Self {
+        self.params.use_fa = on;
+        self
+    }
+
+    /// Clamps activations to the range of FP16 (GPUs before Ampere); off by default.
+    pub fn clamp_fp16(mut self, on: bool) -> Self {
+        self.params.clamp_fp16 = on;
+        self
+    }
+
+    /// Most seconds of audio that the codec decodes at once: bounds memory, and changes no sample. 24 by default.
+    pub fn codec_chunk_seconds(mut self, seconds: f32) -> Self {
+        self.params.codec_chunk_sec = seconds;
+        self
+    }
+
+    /// Loads the models.
+    pub fn open(&self) -> Result<Engine> {
+        let talker = c_path("talker_path", &self.talker)?;
+        let codec = c_path("codec_path", &self.codec)?;
+        let device = self.device.as_deref().map(|d| c_string("device", d)).transpose()?;
+        let ggml_dir: Option<CString> =
+            self.ggml_dir.as_deref().map(|d| c_path("ggml_dir", d)).transpose()?;
+        let (mut params, mut options) = (self.params, self.options);
+        (params.talker_path, params.codec_path) = (talker.as_ptr(), codec.as_ptr());
+        (options.device, options.ggml_dir) = (pointer(&device), pointer(&ggml_dir));
+        // SAFETY: both structs are initialised, and their strings live until the end of this function.
+        let ctx = unsafe { sys::qt_init_ex(&params, &options) };
+        if ctx.is_null() {
+            return Err(Error::Open(last_error()));
+        }
+        Ok(Engine(Arc::new(Context(ctx))))
+    }
+}
+
+fn saturated(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// A pair of open models. One engine serves many threads; a synthesis waits until those before it are done. Clones share
+/// the models, which the last one closes.
+#[derive(Debug, Clone)]
+pub struct Engine(Arc<Context>);
+
+#[derive(Debug)]
+struct Context(*mut sys::qt_context);
+
+// SAFETY: "Every function may be called from any thread at any time" (qwen.h, Threads).
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it.
+        unsafe { sys::qt_free(self.0) }
+    }
+}
+
+impl Engine {
+    /// Opens a talker and a codec (GGUF files) with the defaults.
+    pub fn open(talker: impl AsRef<Path>, codec: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(talker, codec).open()
+    }
+
+    /// Opens a talker and a codec (GGUF files) with options.
+    pub fn builder(talker: impl AsRef<Path>, codec: impl AsRef<Path>) -> EngineBuilder {
+        EngineBuilder::new(talker.as_ref().into(), codec.as_ref().into())
+    }
+
+    /// Speaks a request; returns when all audio is there.
+    pub fn synthesize(&self, request: &Request) -> Result<Audio> {
+        self.synthesize_hooked(request, Hooks::new())
+    }
+
+    /// Speaks a request on a thread of its own; the iterator has the chunks as soon as each is there. Requests that are
+    /// refused are its first item.
+    pub fn stream(&self, request: &Request) -> Result<Stream> {
+        Stream::new(self.clone(), request.clone())
+    }
+
+    /// Speaks a request and gives the audio to `on_chunk` as soon as it is there, on the calling thread. `Break` stops it
+    /// and is returned.
+    pub fn synthesize_with<B>(
+        &self,
+        request: &Request,
+        mut on_chunk: impl FnMut(&[f32]) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B, Report>> {
+        let mut broken = None;
+        let hooks = Hooks::new().chunk(|samples| match on_chunk(samples) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(b) => {
+                broken = Some(b);
+                ControlFlow::Break(())
+            }
+        });
+        let outcome = self.synthesize_hooked(request, hooks);
+        match broken {
+            Some(b) => Ok(ControlFlow::Break(b)),
+            None => Ok(ControlFlow::Continue(outcome?.report)),
+        }
+    }
+
+    /// Speaks a request with hooks: audio piece by piece, progress, cancelling.
+    pub fn synthesize_hooked(&self, request: &Request, hooks: Hooks<'_>) -> Result<Audio> {
+        let mut raw = request.raw(self.num_codebooks())?;
+        let mut parking = Parking::new(hooks);
+        parking.install(&mut raw.params, &mut raw.request);
+        let mut result = RawResult::new();
+        let mut out = mem::MaybeUninit::zeroed();
+        // SAFETY: the context is open; all structs are initialised, and what they point to lives in `raw` and
+        // `parking`, which stay where they are; qt_synthesize_ex fills `out` on every path, and frees are matched.
+        let (status, samples, rate) = unsafe {
+            let status =
+                sys::qt_synthesize_ex(self.0 .0, &raw.params, &raw.request, out.as_mut_ptr(), &mut result.0);
+            let mut out: sys::qt_audio = out.assume_init();
+            let samples = copied(out.samples, size(out.n_samples));
+            let rate = out.sample_rate;
+            sys::qt_audio_free(&mut out);
+            (status, samples, rate)
+        };
+        parking.resume();
+        let report = result.report();
+        if status != sys::QT_STATUS_OK {
+            return Err(from_status(status, Some(report)));
+        }
+        let sample_rate = u32::try_from(rate).ok().filter(|&r| r != 0).unwrap_or(report.sample_rate);
+        Ok(Audio { samples, sample_rate, report })
+    }
+
+    /// Takes the voice of a recording (base models): mono, 24 kHz, one frame up to two minutes. With its transcript, the
+    /// model will continue the recording; without, it takes the speaker's vector alone.
+    pub fn voice(&self, samples: &[f32], transcript: Option<&str>) -> Result<Voice> {
+        let n = count("pcm_24k", samples.len())?;
+        let mut out = mem::MaybeUninit::zeroed();
+        // SAFETY: samples has n elements; qt_extract_voice_ref fills `out` on every path, and its arrays have the
+        // lengths it tells.
+        let (status, x_vector, codes, codebooks) = unsafe {
+            let status = sys::qt_extract_voice_ref(self.0 .0, samples.as_ptr(), n, out.as_mut_ptr());
+            let mut out: sys::qt_voice_ref = out.assume_init();
+            let x_vector = copied(out.ref_spk_emb, size(out.ref_spk_dim));
+            let codes = copied(out.ref_codes, size(out.ref_T) * size(out.num_codebooks));
+            let codebooks = size(out.num_codebooks);
+            sys::qt_voice_ref_free(&mut out);
+            (status, x_vector, codes, codebooks)
+        };
+        if status != sys::QT_STATUS_OK {
+            return Err(from_status(status, None));
+        }
+        Voice::from_parts(x_vector, codes, codebooks, transcript)
+    }
+
+    /// The named speakers of a custom voice model; empty for others.
+    pub fn speakers(&self) -> Vec<String> {
+        // SAFETY: the context is open; the names live as long as it.
+        unsafe {
+            let n = sys::qt_n_speakers(self.0 .0);
+            (0..n).filter_map(|i| owned(sys::qt_speaker_name(self.0 .0, i))).collect()
+        }
+    }
+
+    /// Codebooks of the codec, the codes in a frame.
+    pub fn num_codebooks(&self) -> usize {
+        // SAFETY: the context is open.
+        size(unsafe { sys::qt_num_codebooks(self.0 .0) })
+    }
+
+    /// Frames that `seconds` of audio take, at least 1, for [`Request::max_frames`].
+    pub fn frames(&self, seconds: f32) -> usize {
+        // SAFETY: the context is open.
+        size(unsafe { sys::qt_duration_sec_to_tokens(self.0 .0, seconds) })
+    }
+}
+
+/// A copy of an array of C; empty for NULL.
+///
+/// # Safety
+/// `p` has `n` elements, or is NULL.
+unsafe fn copied<T: Copy>(p: *const T, n: usize) -> Vec<T> {
+    if p.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: by contract.
+    unsafe { slice::from_raw_parts(p, n) }.to_vec()
+}
