@@ -81,6 +81,9 @@ func (a *Arena) Alloc() error {
 			return fmt.Errorf("ggml: %s: %w: %d bytes wanted", a.be.Name, ErrMemory, a.size)
 		}
 		a.base = fn.ggml_backend_buffer_get_base(a.buf)
+		if a.be.host {
+			wantLargePages(a.base, a.size)
+		}
 		fn.ggml_backend_buffer_clear(a.buf, 0)
 		off := uintptr(0)
 		for _, t := range a.tensors {

@@ -203,11 +203,14 @@ func taps(x ggml.Tensor, k, dilation int) ggml.Tensor {
 const fewestRows = 2
 
 // product is w·x, w [C in, C out], x [C in, T] -> [C out, T].
-func product(w, x ggml.Tensor) ggml.Tensor {
+func product(w, x ggml.Tensor) ggml.Tensor { return widened(x, func(x ggml.Tensor) ggml.Tensor { return x.MatMul(w) }) }
+
+// widened is f(x), computed with at least fewestRows rows.
+func widened(x ggml.Tensor, f func(ggml.Tensor) ggml.Tensor) ggml.Tensor {
 	if t := x.Dim(1); t < fewestRows {
-		return x.Repeat(x.Dim(0), fewestRows).MatMul(w).Slice(1, 0, t)
+		return f(x.Repeat(x.Dim(0), fewestRows)).Slice(1, 0, t)
 	}
-	return x.MatMul(w)
+	return f(x)
 }
 
 // TransConv is a causal transposed convolution of stride s with s or 2s taps, cut to the length s·T. Output s·t + r

@@ -23,7 +23,7 @@ type Upsample struct {
 func (u *Upsample) Forward(x ggml.Tensor, m *memory, i int) ggml.Tensor {
 	x = u.Conv.Forward(x, m).TapF("upsample%d_transconv", i)
 	y := u.DW.Forward(x, m).TapF("upsample%d_convnext_dwconv", i)
-	y = product(u.PW1.Weight, u.Norm.Forward(y, convNeXtEps)).Add(u.PW1.Bias).GELU() // [4C, ratio·T]
-	y = product(u.PW2.Weight, y).Add(u.PW2.Bias)
+	y = widened(u.Norm.Forward(y, convNeXtEps), u.PW1.Forward).GELU() // [4C, ratio·T]
+	y = widened(y, u.PW2.Forward)
 	return x.Add(y.Mul(u.Gamma)).TapF("upsample%d_convnext", i)
 }

@@ -88,6 +88,7 @@ func (m *Model) load(l *nn.Loader, f *gguf.File) error {
 	if m.Talker.Width != m.Predictor.Width || f.Tensor("code_pred.mtp_proj.weight") != nil {
 		mtp = 1
 	}
+	l.Pack = true // a frame reads them once for each codebook
 	return l.Load(&m.predictor, "code_pred", m.Predictor.dims(nn.Dims{
 		"talker": m.Talker.Width, "codes": m.CodebookSize, "mtp": mtp}))
 }
@@ -106,7 +107,7 @@ func (m *Model) Bytes() (inPlace, copied uint64) { return m.weights.Bytes() }
 // Describe says what the projection between the models is.
 func (m *Model) Describe() string {
 	kind := "identity"
-	if m.predictor.Proj.Weight.Valid() {
+	if m.predictor.Proj.Valid() {
 		kind = "linear"
 	}
 	return fmt.Sprintf("talker %d layers x %d, code predictor %d layers x %d, mtp_proj %s, cache %v",

@@ -76,7 +76,7 @@ func (p *CodePredictor) build(k int, hidden ggml.Tensor) (predictorStep, error) 
 
 // project is small_to_mtp_projection: x [E, N] -> [P, N], the identity where there is none.
 func (m *Model) project(x ggml.Tensor) ggml.Tensor {
-	if !m.predictor.Proj.Weight.Valid() {
+	if !m.predictor.Proj.Valid() {
 		return x
 	}
 	return m.predictor.Proj.Forward(x)

@@ -9,22 +9,44 @@ import (
 	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
-// Linear is y = W·x.
+// Linear is y = W·x. The weights are as in the file or, if the Loader packs, in panels where there is a kernel for them.
 type Linear struct {
-	Weight ggml.Tensor `gguf:"weight" shape:"$0,$1"` // [in, out]
+	Weight ggml.Tensor // [in, out]
+	panels kernels.Panels
+}
+
+// LoadFrom implements Custom for a matrix [in, out].
+func (l *Linear) LoadFrom(from *Loader, name string, shape []int) (err error) {
+	name = join(name, "weight")
+	if l.panels, err = from.panels(name, shape); err != nil || l.panels.Valid() {
+		return err
+	}
+	l.Weight, err = from.tensor(name, shape, "")
+	return err
 }
 
 // Forward maps x [in, N] to [out, N].
-func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor { return kernels.MatMul(x, l.Weight) }
+func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor {
+	if l.panels.Valid() {
+		return l.panels.MatMul(x)
+	}
+	return kernels.MatMul(x, l.Weight)
+}
+
+// Valid tells whether the layer was loaded.
+func (l *Linear) Valid() bool { return l.Weight.Valid() || l.panels.Valid() }
 
 // Affine is y = W·x + b.
 type Affine struct {
-	Weight ggml.Tensor `gguf:"weight" shape:"$0,$1"`     // [in, out]
+	Matrix Linear      `gguf:"" shape:"$0,$1"`
 	Bias   ggml.Tensor `gguf:"bias" shape:"$1" as:"f32"` // [out]
 }
 
 // Forward maps x [in, N] to [out, N].
-func (l *Affine) Forward(x ggml.Tensor) ggml.Tensor { return kernels.MatMul(x, l.Weight).Add(l.Bias) }
+func (l *Affine) Forward(x ggml.Tensor) ggml.Tensor { return l.Matrix.Forward(x).Add(l.Bias) }
+
+// Valid tells whether the layer was loaded.
+func (l *Affine) Valid() bool { return l.Matrix.Valid() }
 
 // RMSNorm is y = x / sqrt(mean(x²) + eps) · w over the channels.
 type RMSNorm struct {

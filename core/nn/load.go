@@ -10,6 +10,7 @@ import (
 
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/internal/half"
 )
 
@@ -30,6 +31,8 @@ type Dims map[string]int
 // Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
 // Finish refuses tensors that nobody asked for.
 type Loader struct {
+	Pack bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is faster
+
 	be      *ggml.Backend
 	file    *gguf.File
 	inPlace *ggml.Arena // over the mapped file; nil if the device cannot
@@ -231,6 +234,24 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	x := l.copies.New(t.Type, shape...)
 	l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
 	return x, nil
+}
+
+// panels packs a matrix [in, out] if that is wanted and there is a kernel for it.
+func (l *Loader) panels(name string, shape []int) (kernels.Panels, error) {
+	t, err := l.Find(name, shape...)
+	if err != nil || !l.Pack {
+		return kernels.Panels{}, err
+	}
+	in, out := shape[0], shape[1]
+	packed, ok := kernels.PanelShape(l.be, t.Type, in, out)
+	if !ok {
+		return kernels.Panels{}, nil
+	}
+	data := l.Relay(t, gguf.I8, func(dst []byte) error {
+		kernels.PackPanels(dst, l.file.Data(t), in)
+		return nil
+	}, packed...)
+	return kernels.Panels{Data: data, In: in, Out: out}, nil
 }
 
 // usable refuses the types that no weight has.

@@ -1,18 +1,13 @@
-// Q8_0 products with AVX-512 VNNI; see q8.h.
+// The wide form of Q8_0 products; see q8.h.
 #include "q8.h"
 
 #include "kernels.h"
 
 #if defined(__x86_64__)
 
-#include <float.h>
-#include <immintrin.h>
-#include <math.h>
 #include <string.h>
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma")))
-
-enum { TILE = LQK_Q8_TILE, BLOCK = LQK_Q8_BLOCK, BYTES = LQK_Q8_BYTES };
+#include "q8_vnni.h"
 
 // A panel is rows of weights whose results are gathered before they are written, for up to three tiles of columns:
 // with 4 rows, 24 of the 32 registers hold sums.
@@ -20,23 +15,13 @@ enum { PANEL = 16, TILES = 3, WIDTH = TILES * TILE };
 
 int lqk_q8_has(void) {
 	return lqk_has(LQK_AVX512) && lqk_has(LQK_AVX2) && __builtin_cpu_supports("avx512vnni") &&
-	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-// pack_block rounds 32 values of a column. A value that is not finite makes the scale, and so every product, not a number.
 TARGET static void pack_block(struct lqk_q8_packed *p, int column, const float *x) {
-	const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16);
-	const __m512 abs_a = _mm512_abs_ps(a), abs_b = _mm512_abs_ps(b), most = _mm512_set1_ps(FLT_MAX);
-	const int odd = _mm512_cmp_ps_mask(abs_a, most, _CMP_NLE_UQ) | _mm512_cmp_ps_mask(abs_b, most, _CMP_NLE_UQ);
-	const float scale = odd ? NAN : _mm512_reduce_max_ps(_mm512_max_ps(abs_a, abs_b)) / 127;
-	const __m512 inverse = _mm512_set1_ps(scale > 0 ? 1 / scale : 0);
-	const __m512i qa = _mm512_cvtps_epi32(_mm512_mul_ps(a, inverse)), qb = _mm512_cvtps_epi32(_mm512_mul_ps(b, inverse));
 	int8_t q[BLOCK];
-	_mm_storeu_si128((__m128i *)q, _mm512_cvtsepi32_epi8(qa));
-	_mm_storeu_si128((__m128i *)(q + 16), _mm512_cvtsepi32_epi8(qb));
+	round_block(q, &p->scale[column], &p->correction[column], x);
 	for (int i = 0; i < 8; i++) memcpy(p->q[i] + 4 * column, q + 4 * i, 4);
-	p->correction[column] = odd ? 0 : -128 * _mm512_reduce_add_epi32(_mm512_add_epi32(qa, qb));
-	p->scale[column] = scale;
 }
 
 void lqk_q8_pack(void *tensor, int thread, int threads, void *call) {
@@ -117,7 +102,7 @@ static void panel(float *y, const uint8_t *w, int rows, int64_t blocks, const st
 	for (; r < rows; r++) dots[tiles].one(y + r * WIDTH, w + r * row, blocks, x);
 }
 
-void lqk_q8_matmul(void *tensor, int thread, int threads, void *call) {
+void lqk_q8_wide(void *tensor, int thread, int threads, void *call) {
 	const struct lqk_q8_matmul *c = call;
 	const int64_t blocks = c->in / BLOCK, tiles = (c->columns + TILE - 1) / TILE, panels = (c->out + PANEL - 1) / PANEL;
 	float y[PANEL * WIDTH];
@@ -127,7 +112,7 @@ void lqk_q8_matmul(void *tensor, int thread, int threads, void *call) {
 		const int rows = c->out - first < PANEL ? (int)(c->out - first) : PANEL;
 		for (int64_t t = 0; t < tiles; t += TILES) {
 			const int some = tiles - t < TILES ? (int)(tiles - t) : TILES;
-			panel(y, c->weight + first * blocks * BYTES, rows, blocks, c->packed + t * blocks, some);
+			panel(y, c->weight + first * blocks * BYTES, rows, blocks, (const struct lqk_q8_packed *)c->x + t * blocks, some);
 			for (int64_t n = t * TILE; n < (t + some) * TILE && n < c->columns; n++)
 				for (int r = 0; r < rows; r++) c->result[n * c->out + first + r] = y[r * WIDTH + n - t * TILE];
 		}
@@ -139,6 +124,6 @@ void lqk_q8_matmul(void *tensor, int thread, int threads, void *call) {
 int lqk_q8_has(void) { return 0; }
 
 void lqk_q8_pack(void *tensor, int thread, int threads, void *call) { (void)tensor, (void)thread, (void)threads, (void)call; }
-void lqk_q8_matmul(void *tensor, int thread, int threads, void *call) { (void)tensor, (void)thread, (void)threads, (void)call; }
+void lqk_q8_wide(void *tensor, int thread, int threads, void *call) { (void)tensor, (void)thread, (void)threads, (void)call; }
 
 #endif

@@ -1,9 +1,15 @@
-// Products of Q8_0 weights with several columns.
+// Products of Q8_0 weights with columns, in three forms that give the same bits.
 //
-// Weights lie as in the file: rows of blocks, each a half-precision scale and 32 signed bytes. The columns are rounded
-// to bytes too, 32 values sharing a scale, and packed so that a register holds four successive values of each of its 16
-// columns (a tile). The products of a block are summed exactly in 32-bit integers; blocks are added up in order in
-// single precision. So each result depends on its row and column alone, not on how many there are or who computes them.
+// The columns are rounded to bytes, 32 values sharing a scale. The products of a block are summed exactly in 32-bit
+// integers; blocks are added up in order in single precision. So each result depends on its row and column alone, not
+// on how many there are, which form they are computed with or on which thread.
+//
+//   wide    many columns, weights as in the file: rows of blocks, each a half-precision scale and 32 signed bytes. The
+//           columns are packed so that a register holds four successive values of each of its 16 columns (a tile).
+//   few     a few columns, weights as in the file. A register holds a block of one or two rows.
+//   panels  weights packed so that a register holds four successive values of each of 16 rows: what is read most often.
+//
+// One column is bound by the reading of the weights; all forms bring near what is read next, in the order of memory.
 #ifndef LQK_Q8_H
 #define LQK_Q8_H
 
@@ -12,7 +18,8 @@
 enum {
 	LQK_Q8_BLOCK = 32, // values
 	LQK_Q8_BYTES = 34, // of a block of weights
-	LQK_Q8_TILE = 16   // columns
+	LQK_Q8_TILE = 16,  // columns
+	LQK_Q8_PANEL = 16  // rows
 };
 
 // A block of a tile.
@@ -29,16 +36,29 @@ struct lqk_q8_pack {
 	int64_t in, columns;
 };
 
+// A column: bytes [in], then floats, the scales [blocks], then 32-bit integers, the corrections [blocks].
+static inline int64_t lqk_q8_column(int64_t in) { return in + in / LQK_Q8_BLOCK * 8; }
+
+// Rounding columns, as a node of a graph.
+struct lqk_q8_round {
+	int8_t *result; // columns, one after the other
+	const float *x; // [columns][in]
+	int64_t in, columns;
+};
+
 // The products, as a node of a graph.
 struct lqk_q8_matmul {
-	float *result; // [columns][out]
-	const struct lqk_q8_packed *packed;
-	const uint8_t *weight; // [out][blocks]
+	float *result;         // [columns][out]
+	const void *x;         // packed for the wide form, else rounded
+	const uint8_t *weight; // [out][blocks], or panels: [out/16][blocks] of 16 scales and [8][16] times four bytes + 128
 	int64_t in, out, columns;
 };
 
 void lqk_q8_pack(void *tensor, int thread, int threads, void *call);
-void lqk_q8_matmul(void *tensor, int thread, int threads, void *call);
+void lqk_q8_round(void *tensor, int thread, int threads, void *call);
+void lqk_q8_wide(void *tensor, int thread, int threads, void *call);
+void lqk_q8_few(void *tensor, int thread, int threads, void *call);
+void lqk_q8_panels(void *tensor, int thread, int threads, void *call);
 
 // lqk_q8_has tells whether this processor has the instructions: AVX-512 with VNNI.
 int lqk_q8_has(void);

@@ -4,11 +4,20 @@ package kernels
 
 // #include "q8.h"
 // static uintptr_t q8_pack_address(void) { return (uintptr_t)lqk_q8_pack; }
-// static uintptr_t q8_matmul_address(void) { return (uintptr_t)lqk_q8_matmul; }
+// static uintptr_t q8_round_address(void) { return (uintptr_t)lqk_q8_round; }
+// static uintptr_t q8_wide_address(void) { return (uintptr_t)lqk_q8_wide; }
+// static uintptr_t q8_few_address(void) { return (uintptr_t)lqk_q8_few; }
+// static uintptr_t q8_panels_address(void) { return (uintptr_t)lqk_q8_panels; }
 import "C"
 
 func hasQ8() bool { return C.lqk_q8_has() != 0 }
 
 func q8PackAddress() uintptr { return uintptr(C.q8_pack_address()) }
 
-func q8MatMulAddress() uintptr { return uintptr(C.q8_matmul_address()) }
+func q8RoundAddress() uintptr { return uintptr(C.q8_round_address()) }
+
+func q8WideAddress() uintptr { return uintptr(C.q8_wide_address()) }
+
+func q8FewAddress() uintptr { return uintptr(C.q8_few_address()) }
+
+func q8PanelsAddress() uintptr { return uintptr(C.q8_panels_address()) }

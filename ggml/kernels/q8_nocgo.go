@@ -6,4 +6,10 @@ func hasQ8() bool { return false }
 
 func q8PackAddress() uintptr { return 0 }
 
-func q8MatMulAddress() uintptr { return 0 }
+func q8RoundAddress() uintptr { return 0 }
+
+func q8WideAddress() uintptr { return 0 }
+
+func q8FewAddress() uintptr { return 0 }
+
+func q8PanelsAddress() uintptr { return 0 }

@@ -1,0 +1,229 @@
+// The forms of Q8_0 products for a few columns; see q8.h.
+#include "q8.h"
+
+#include "kernels.h"
+
+#if defined(__x86_64__)
+
+#include "q8_vnni.h"
+
+enum { PANEL = LQK_Q8_PANEL, LINE = 64 };
+
+// A rounded column.
+struct column {
+	const int8_t *q;
+	const float *scale;
+	const int32_t *correction;
+};
+
+static inline struct column column_at(const void *columns, int64_t n, int64_t in) {
+	const int8_t *q = (const int8_t *)columns + n * lqk_q8_column(in);
+	const float *scale = (const float *)(q + in);
+	return (struct column){q, scale, (const int32_t *)(scale + in / BLOCK)};
+}
+
+void lqk_q8_round(void *tensor, int thread, int threads, void *call) {
+	const struct lqk_q8_round *c = call;
+	const int64_t blocks = c->in / BLOCK;
+	(void)tensor;
+	for (int64_t i = thread; i < c->columns * blocks; i += threads) {
+		const int64_t n = i / blocks, b = i % blocks;
+		int8_t *q = c->result + n * lqk_q8_column(c->in);
+		float *scale = (float *)(q + c->in);
+		round_block(q + b * BLOCK, scale + b, (int32_t *)(scale + blocks) + b, c->x + n * c->in + b * BLOCK);
+	}
+}
+
+// Two blocks side by side.
+TARGET static inline __m512i two(const void *a, const void *b) {
+	const __m256i low = _mm256_loadu_si256(a);
+	return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256(b), 1);
+}
+
+// Products of unsigned with signed bytes, summed in fours.
+TARGET static inline __m512i dot(__m512i weight, __m512i x) {
+	const __m512i flip = _mm512_set1_epi8((char)0x80);
+	return _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_xor_si512(weight, flip), x);
+}
+
+// The next two add up neighbours: lanes of the results are sums of two lanes of a, then b, within 128 bits.
+TARGET static inline __m512i pairs(__m512i a, __m512i b) {
+	return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+
+TARGET static inline __m512i fours(__m512i a, __m512i b) {
+	return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+// quads leaves in each 128 bits of *first the sums over the same 128 bits of s[0] to s[3], of *second of s[4] to s[7].
+TARGET static inline void quads(const __m512i *s, __m512i *first, __m512i *second) {
+	*first = fours(pairs(s[0], s[1]), pairs(s[2], s[3]));
+	*second = fours(pairs(s[4], s[5]), pairs(s[6], s[7]));
+}
+
+// Scales of eight rows, `row` bytes apart.
+TARGET static inline __m128i scales(const uint8_t *a, const uint8_t *b, int64_t row) {
+	__m128i s = _mm_setzero_si128();
+#define SCALE(p, r, lane)                                                                                              \
+	{                                                                                                                  \
+		uint16_t h;                                                                                                    \
+		memcpy(&h, (p) + (r) * row, 2);                                                                                \
+		s = _mm_insert_epi16(s, h, lane);                                                                              \
+	}
+	SCALE(a, 0, 0) SCALE(a, 1, 1) SCALE(a, 2, 2) SCALE(a, 3, 3)
+	SCALE(b, 0, 4) SCALE(b, 1, 5) SCALE(b, 2, 6) SCALE(b, 3, 7)
+#undef SCALE
+	return s;
+}
+
+// ahead brings near what follows the rows at hand: `bytes` of them a step, as many as a step reads.
+TARGET static inline void ahead(const uint8_t *p, int bytes) {
+	for (int i = 0; i < bytes; i += LINE) _mm_prefetch((const char *)p + i, _MM_HINT_T0);
+}
+
+// sixteen rows, a block of all of them at a time: for rows that fit into the first cache together, and the next ones too.
+TARGET static void sixteen(float *y, const uint8_t *w, int64_t blocks, struct column x) {
+	const int64_t row = blocks * BYTES;
+	const __m512i place = _mm512_setr_epi32(0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15);
+	__m512 sum = _mm512_setzero_ps();
+	for (int64_t b = 0; b < blocks; b++) {
+		const uint8_t *p = w + b * BYTES, *p8 = p + 8 * row;
+		ahead(w + PANEL * row + b * PANEL * BYTES, PANEL * BYTES);
+		const __m512i v = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(x.q + b * BLOCK)));
+		__m512i s[8], first, second;
+		for (int r = 0; r < 8; r++) s[r] = dot(two(p + r * row + 2, p8 + r * row + 2), v);
+		quads(s, &first, &second);
+		// Rows 0-3, 8-11, 4-7, 12-15 in turn.
+		__m512i t = _mm512_add_epi32(_mm512_shuffle_i64x2(first, second, _MM_SHUFFLE(2, 0, 2, 0)),
+		                             _mm512_shuffle_i64x2(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
+		t = _mm512_add_epi32(t, _mm512_set1_epi32(x.correction[b]));
+		const __m512 d = _mm512_cvtph_ps(_mm256_set_m128i(scales(p + 4 * row, p8 + 4 * row, row), scales(p, p8, row)));
+		sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_mul_ps(_mm512_set1_ps(x.scale[b]), d), sum);
+	}
+	_mm512_storeu_ps(y, _mm512_permutexvar_ps(place, sum));
+}
+
+// In each lane the scales of two successive blocks.
+TARGET static inline __m512 both(float low, float high) {
+	return _mm512_mask_mov_ps(_mm512_set1_ps(low), 0xff00, _mm512_set1_ps(high));
+}
+
+// eight rows, two blocks of all of them at a time.
+TARGET static void eight(float *y, const uint8_t *w, int64_t blocks, struct column x) {
+	const int64_t row = blocks * BYTES;
+	const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+	__m256 sum = _mm256_setzero_ps();
+	for (int64_t b = 0; b < blocks; b += 2) {
+		const uint8_t *p = w + b * BYTES;
+		ahead(w + 8 * row + b * 8 * BYTES, 2 * 8 * BYTES);
+		const __m512i v = _mm512_loadu_si512(x.q + b * BLOCK);
+		__m512i s[8], first, second;
+		for (int r = 0; r < 8; r++) s[r] = dot(two(p + r * row + 2, p + r * row + BYTES + 2), v);
+		quads(s, &first, &second);
+		// The first block of rows 0-7, then the second.
+		__m512i t = _mm512_add_epi32(_mm512_permutex2var_epi64(first, low, second), _mm512_permutex2var_epi64(first, high, second));
+		t = _mm512_add_epi32(t, _mm512_mask_mov_epi32(_mm512_set1_epi32(x.correction[b]), 0xff00, _mm512_set1_epi32(x.correction[b + 1])));
+		const __m512 d = _mm512_mul_ps(both(x.scale[b], x.scale[b + 1]),
+			_mm512_cvtph_ps(_mm256_set_m128i(scales(p + BYTES, p + BYTES + 4 * row, row), scales(p, p + 4 * row, row))));
+		const __m512 f = _mm512_cvtepi32_ps(t);
+		sum = _mm256_fmadd_ps(_mm512_castps512_ps256(f), _mm512_castps512_ps256(d), sum);
+		sum = _mm256_fmadd_ps(_mm512_extractf32x8_ps(f, 1), _mm512_extractf32x8_ps(d, 1), sum);
+	}
+	_mm256_storeu_ps(y, sum);
+}
+
+// one row.
+TARGET static void one(float *y, const uint8_t *w, int64_t blocks, struct column x) {
+	float sum = 0;
+	for (int64_t b = 0; b < blocks; b++, w += BYTES) {
+		const __m512i weight = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(w + 2)));
+		const __m512i v = _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(x.q + b * BLOCK)));
+		const int32_t s = _mm512_reduce_add_epi32(dot(weight, v)) + x.correction[b];
+		sum = fmaf((float)s, x.scale[b] * half_at(w), sum);
+	}
+	*y = sum;
+}
+
+// rows that follow each other, at most a panel of them.
+static void some(float *y, const uint8_t *w, int rows, int64_t blocks, struct column x) {
+	enum { NEAR = 24 << 10 }; // half the smallest first cache that comes with VNNI
+	const int64_t row = blocks * BYTES;
+	int r = 0;
+	if (rows == PANEL && (PANEL * row <= NEAR || blocks % 2 != 0)) {
+		sixteen(y, w, blocks, x);
+		return;
+	}
+	for (; r + 8 <= rows && blocks % 2 == 0; r += 8) eight(y + r, w + r * row, blocks, x);
+	for (; r < rows; r++) one(y + r, w + r * row, blocks, x);
+}
+
+void lqk_q8_few(void *tensor, int thread, int threads, void *call) {
+	const struct lqk_q8_matmul *c = call;
+	const int64_t blocks = c->in / BLOCK, panels = (c->out + PANEL - 1) / PANEL;
+	(void)tensor;
+	for (int64_t p = panels * thread / threads; p < panels * (thread + 1) / threads; p++) {
+		const int64_t first = p * PANEL;
+		const int rows = c->out - first < PANEL ? (int)(c->out - first) : PANEL;
+		for (int64_t n = 0; n < c->columns; n++)
+			some(c->result + n * c->out + first, c->weight + first * blocks * BYTES, rows, blocks, column_at(c->x, n, c->in));
+	}
+}
+
+// A panel times some columns. What lies 16 KiB ahead is brought near while the first columns are computed.
+#define COLUMNS(count)                                                                                                 \
+	TARGET static void columns_##count(float *y, int64_t out, const uint8_t *w, int64_t blocks, const struct column *x, int near) { \
+		__m512 sum[count];                                                                                             \
+		for (int n = 0; n < count; n++) sum[n] = _mm512_setzero_ps();                                                  \
+		for (int64_t b = 0; b < blocks; b++, w += PANEL * BYTES) {                                                     \
+			__m512i even[count], odd[count];                                                                           \
+			if (near) ahead(w + (16 << 10), PANEL * BYTES);                                                            \
+			for (int n = 0; n < count; n++) even[n] = _mm512_set1_epi32(x[n].correction[b]), odd[n] = _mm512_setzero_si512(); \
+			_Pragma("GCC unroll 4") for (int i = 0; i < 8; i += 2) {                                                   \
+				const __m512i w0 = _mm512_loadu_si512(w + 2 * PANEL + i * 4 * PANEL), w1 = _mm512_loadu_si512(w + 2 * PANEL + (i + 1) * 4 * PANEL); \
+				for (int n = 0; n < count; n++) {                                                                      \
+					int32_t v[2];                                                                                      \
+					memcpy(v, x[n].q + b * BLOCK + 4 * i, 8);                                                          \
+					even[n] = _mm512_dpbusd_epi32(even[n], w0, _mm512_set1_epi32(v[0]));                               \
+					odd[n] = _mm512_dpbusd_epi32(odd[n], w1, _mm512_set1_epi32(v[1]));                                 \
+				}                                                                                                      \
+			}                                                                                                          \
+			const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)w));                                  \
+			for (int n = 0; n < count; n++)                                                                            \
+				sum[n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(even[n], odd[n])),                        \
+				                         _mm512_mul_ps(_mm512_set1_ps(x[n].scale[b]), d), sum[n]);                     \
+		}                                                                                                              \
+		for (int n = 0; n < count; n++) _mm512_storeu_ps(y + n * out, sum[n]);                                         \
+	}
+
+COLUMNS(1)
+COLUMNS(2)
+COLUMNS(4)
+COLUMNS(8)
+
+void lqk_q8_panels(void *tensor, int thread, int threads, void *call) {
+	const struct lqk_q8_matmul *c = call;
+	const int64_t blocks = c->in / BLOCK, panels = c->out / PANEL;
+	(void)tensor;
+	for (int64_t p = panels * thread / threads; p < panels * (thread + 1) / threads; p++) {
+		const uint8_t *w = c->weight + p * blocks * PANEL * BYTES;
+		for (int64_t n = 0, step; n < c->columns; n += step) {
+			const int64_t left = c->columns - n;
+			float *y = c->result + n * c->out + p * PANEL;
+			struct column x[8];
+			step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+			for (int i = 0; i < step; i++) x[i] = column_at(c->x, n + i, c->in);
+			(step == 8 ? columns_8 : step == 4 ? columns_4 : step == 2 ? columns_2 : columns_1)(y, c->out, w, blocks, x, n == 0);
+		}
+	}
+}
+
+#else
+
+#define NONE                                                                                                           \
+	{ (void)tensor, (void)thread, (void)threads, (void)call; }
+
+void lqk_q8_round(void *tensor, int thread, int threads, void *call) NONE
+void lqk_q8_few(void *tensor, int thread, int threads, void *call) NONE
+void lqk_q8_panels(void *tensor, int thread, int threads, void *call) NONE
+
+#endif

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package ggml
+
+import "unsafe"
+
+func wantLargePages(unsafe.Pointer, uintptr) {}
