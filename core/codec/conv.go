@@ -203,7 +203,9 @@ func taps(x ggml.Tensor, k, dilation int) ggml.Tensor {
 const fewestRows = 2
 
 // product is w·x, w [C in, C out], x [C in, T] -> [C out, T].
-func product(w, x ggml.Tensor) ggml.Tensor { return widened(x, func(x ggml.Tensor) ggml.Tensor { return x.MatMul(w) }) }
+func product(w, x ggml.Tensor) ggml.Tensor {
+	return widened(x, func(x ggml.Tensor) ggml.Tensor { return x.MatMul(w) })
+}
 
 // widened is f(x), computed with at least fewestRows rows.
 func widened(x ggml.Tensor, f func(ggml.Tensor) ggml.Tensor) ggml.Tensor {
