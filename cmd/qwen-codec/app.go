@@ -36,8 +36,10 @@ func (a *app) execute(cmd *cobra.Command, o *options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if a.format, err = audio.ParseFormat(o.format); err != nil {
-		return cli.Usagef("--format: %w", err)
+	if o.decodes() {
+		if a.format, err = cli.OutputFormat(o.format, o.output); err != nil {
+			return err
+		}
 	}
 	ctx := cmd.Context()
 	switch {

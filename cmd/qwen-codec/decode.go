@@ -23,7 +23,7 @@ func (a *app) decode(ctx context.Context) error {
 	}
 	path := o.output
 	if path == "" {
-		path = sibling(o.input, ".wav")
+		path = sibling(o.input, a.format.Ending())
 	}
 	out, err := a.create(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *app) decode(ctx context.Context) error {
 	return a.tell("%s: %d samples, %.2f s", path, samples, seconds(samples))
 }
 
-// decodeTo writes a WAV and returns its length.
+// decodeTo writes a file and returns its length.
 func (a *app) decodeTo(ctx context.Context, w io.Writer) (samples int, err error) {
 	c, err := a.open()
 	if err != nil {
@@ -51,13 +51,14 @@ func (a *app) decodeTo(ctx context.Context, w io.Writer) (samples int, err error
 	if err != nil {
 		return 0, err
 	}
-	wav, err := audio.NewWriter(w, a.format, core.SampleRate)
+	out, err := audio.NewWriter(w, a.format, core.SampleRate)
 	if err != nil {
 		return 0, cli.IOError{Err: err}
 	}
+	defer out.Discard()
 	err = c.Decode(ctx, codes, func(pcm []float32) error {
 		samples += len(pcm)
-		if err := wav.Write(pcm); err != nil {
+		if err := out.Write(pcm); err != nil {
 			return cli.IOError{Err: err} // the codec hands it back, wrapped
 		}
 		return nil
@@ -65,7 +66,7 @@ func (a *app) decodeTo(ctx context.Context, w io.Writer) (samples int, err error
 	if err != nil {
 		return 0, err
 	}
-	if err := wav.Close(); err != nil {
+	if err := out.Close(); err != nil {
 		return 0, cli.IOError{Err: err}
 	}
 	return samples, nil

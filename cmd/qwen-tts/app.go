@@ -39,9 +39,12 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	if o.output == "-" && cli.IsTerminal(a.stdout) {
 		return cli.Usagef("-o -: stdout is a terminal; pipe it into a player or a file")
 	}
-	format, err := audio.ParseFormat(o.format)
+	format, err := cli.OutputFormat(o.format, o.output)
 	if err != nil {
-		return cli.Usagef("--format: %w", err)
+		return err
+	}
+	if o.byLine && !format.IsWAV() {
+		return cli.Usagef("--stream-by-line writes WAV only: its header tells where a line ends")
 	}
 	layout, err := parseLayout(o.layout)
 	if err != nil {
@@ -79,7 +82,7 @@ func (s *session) input() io.Reader {
 	return s.app.stdin
 }
 
-// speakToFile writes one WAV file, which appears when it is complete.
+// speakToFile writes one file, which appears when it is complete.
 func (s *session) speakToFile(ctx context.Context) error {
 	out, err := atomicfile.Create(s.options.output) // before the work, so that a wrong path costs no time
 	if err != nil {
@@ -103,7 +106,7 @@ func (s *session) speakToFile(ctx context.Context) error {
 	return nil
 }
 
-// speakToStdout streams one WAV, frame by frame as it is generated.
+// speakToStdout streams one file, frame by frame as it is generated.
 func (s *session) speakToStdout(ctx context.Context) error {
 	text, err := cli.ReadText(ctx, s.input())
 	if err != nil {
@@ -124,11 +127,11 @@ func (s *session) speakLines(ctx context.Context) error {
 	}
 	defer s.engine.Close()
 	return cli.EachLine(ctx, s.input(), func(line string) error {
-		var wav memoryFile
+		var wav audio.Buffer
 		if err := s.speak(ctx, line, &wav, false); err != nil {
 			return err
 		}
-		if _, err := s.app.stdout.Write(wav.data); err != nil {
+		if _, err := s.app.stdout.Write(wav.Bytes()); err != nil {
 			return cli.IOError{Err: err}
 		}
 		return nil

@@ -194,6 +194,28 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A file's format follows from its name, a stream's from --format; what is heard is the same length.
+func TestCodedFormats(t *testing.T) {
+	if err := audio.MP3.Check(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a.mp3", "a.opus", "a.flac", "a.ogg"} {
+		path := filepath.Join(dir, name)
+		mustRun(t, "Hi", vivian(t, "--max-new", "5", "-o", path)...)
+		clip, err := audio.Load(path)
+		require.NoError(t, err)
+		assert.Equal(t, 5*samplesPerFrame, clip.Frames(), name)
+	}
+	assert.ElementsMatch(t, []string{"a.mp3", "a.opus", "a.flac", "a.ogg"}, names(t, dir))
+	out, _ := mustRun(t, "Hi", vivian(t, "--max-new", "5", "-o", "-", "--format", "flac")...)
+	clip, err := audio.Decode([]byte(out), "")
+	require.NoError(t, err)
+	assert.Equal(t, []any{"FLAC", 5 * samplesPerFrame}, []any{clip.Container, clip.Frames()})
+	out, _ = mustRun(t, "Hi", vivian(t, "--max-new", "5", "-o", "-", "--format", "pcm")...)
+	assert.Len(t, out, 2*5*samplesPerFrame)
+}
+
 func TestListSpeakers(t *testing.T) {
 	out, stderr := mustRun(t, "", tiny(t, "tiny-customvoice-17", "--list-speakers")...)
 	assert.Contains(t, strings.Split(out, "\n"), "vivian")

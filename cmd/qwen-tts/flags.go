@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +42,7 @@ func newFlags(o *options) cli.Flags {
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
 	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
-	f.StringVarP(&o.output, "output", "o", "", "output WAV `file` (24 kHz mono); '-' streams to stdout")
+	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
 	f = flags.Group("Input")
 	f.StringVar(&o.text, "text", "", "`text` to speak, instead of what stdin holds")
@@ -68,7 +66,7 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.anchor, "anchor-text", "", "`text` that the designed voice is recorded with (default: two sentences in --lang)")
 
 	f = flags.Group("Output")
-	f.StringVar(&o.format, "format", "wav16", "`format` of the samples: wav16, wav24 or wav32 (float)")
+	f.StringVar(&o.format, "format", "", "`format` (default: by the ending of -o, else wav): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
 	f.IntVar(&o.maxNew, "max-new", 2048, "generate at most `n` audio frames, 12.5 a second")
 	f.Float32Var(&o.chunk, "codec-chunk-dur", 24, "let the codec decode at most so many `seconds` at once; bounds its memory")
 
@@ -123,23 +121,12 @@ func (o *options) check() error {
 		return nil
 	case o.output == "" && o.saveVoice == "":
 		return cli.Usagef("-o is missing")
-	case otherFormat(o.output):
-		return cli.Usagef("-o %s: only WAV is written", o.output)
 	case o.byLine && o.output != "-":
 		return cli.Usagef("--stream-by-line needs -o -")
 	case o.byLine && o.dump != "":
 		return cli.Usagef("--dump is of one synthesis, --stream-by-line makes many")
 	}
 	return o.checkVoice()
-}
-
-// otherFormat tells whether a file is named like audio that is no WAV.
-func otherFormat(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff":
-		return true
-	}
-	return false
 }
 
 // voiceSources are the flags given that name a voice; more than one are a contradiction.

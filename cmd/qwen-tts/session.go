@@ -125,17 +125,18 @@ func (o *options) applySampling(talker, predictor *sample.Params, changed func(f
 	}
 }
 
-// speak synthesises one text into one WAV. A stream gets each frame as soon as it is generated.
+// speak synthesises one text into one file. A stream gets each frame as soon as it is generated.
 func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bool) error {
-	wav, err := audio.NewWriter(w, s.format, core.SampleRate)
+	out, err := audio.NewWriter(w, s.format, core.SampleRate)
 	if err != nil {
 		return cli.IOError{Err: err}
 	}
+	defer out.Discard()
 	req := s.request
 	req.Text = text
 	req.Stream = stream
 	res, err := s.synthesize(ctx, s.engine, &req, func(pcm []float32) error {
-		if err := wav.Write(pcm); err != nil {
+		if err := out.Write(pcm); err != nil {
 			return cli.IOError{Err: err} // the engine hands it back, wrapped
 		}
 		return nil
@@ -143,7 +144,7 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 	if err != nil {
 		return err
 	}
-	if err := wav.Close(); err != nil {
+	if err := out.Close(); err != nil {
 		return cli.IOError{Err: err}
 	}
 	s.report(&res)

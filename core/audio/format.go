@@ -1,89 +1,114 @@
-// Package audio reads, judges, resamples and writes recordings.
+// Package audio reads, judges, resamples, stretches and writes recordings.
 //
 // Samples are float32 in [-1, 1], mono unless said otherwise. Load reads a file, (*Clip).Mono24k makes of it what the
-// encoders want, (*Clip).Report says what it is worth; Writer writes WAV files.
+// encoders want, (*Clip).Report says what it is worth; Writer writes a file of any Format while the samples arrive,
+// Speed makes speech faster or slower.
 package audio
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
-// Format is how samples are stored.
+// Format is a kind of file that a Writer writes.
 type Format int
 
 const (
-	WAV16 Format = iota // signed 16-bit integers
-	WAV24               // signed 24-bit integers, packed
-	WAV32               // IEEE 754 single precision
+	WAV16  Format = iota // WAV, signed 16-bit integers
+	WAV24                // WAV, signed 24-bit integers, packed
+	WAV32                // WAV, IEEE 754 single precision
+	PCM                  // signed 16-bit little-endian integers and nothing else
+	FLAC                 // FLAC, 16 bits
+	MP3                  // MPEG layer III
+	Opus                 // Opus in Ogg
+	Vorbis               // Vorbis in Ogg
 )
 
-var formatNames = [...]string{WAV16: "wav16", WAV24: "wav24", WAV32: "wav32"}
+// formats are the facts of each Format.
+var formats = [...]struct {
+	name, ending, contentType string
+	names                     []string   // others that ParseFormat takes
+	stored                    sampleType // where samples are stored as they are
+	sndfile                   *sndfileFormat
+}{
+	WAV16:  {name: "wav16", ending: ".wav", contentType: "audio/wav", names: []string{"wav"}, stored: int16s},
+	WAV24:  {name: "wav24", ending: ".wav", contentType: "audio/wav", stored: int24s},
+	WAV32:  {name: "wav32", ending: ".wav", contentType: "audio/wav", stored: float32s},
+	PCM:    {name: "pcm", ending: ".pcm", contentType: "audio/pcm", stored: int16s},
+	FLAC:   {name: "flac", ending: ".flac", contentType: "audio/flac", sndfile: &flacFormat},
+	MP3:    {name: "mp3", ending: ".mp3", contentType: "audio/mpeg", sndfile: &mp3Format},
+	Opus:   {name: "opus", ending: ".opus", contentType: "audio/opus", sndfile: &opusFormat},
+	Vorbis: {name: "vorbis", ending: ".ogg", contentType: "audio/ogg", names: []string{"ogg"}, sndfile: &vorbisFormat},
+}
 
-// ParseFormat returns the format of a name: wav16, wav24 or wav32.
+// formatList is what a wrong name is answered with.
+const formatList = "mp3, opus, flac, vorbis (ogg), wav (wav16), wav24, wav32, pcm"
+
+// ParseFormat returns the format of a name: mp3, opus, flac, vorbis or ogg, wav or wav16, wav24, wav32, pcm; case does
+// not matter. The error for another name lists those.
 func ParseFormat(name string) (Format, error) {
-	for f, n := range formatNames {
-		if n == name {
+	lower := strings.ToLower(name)
+	for f, info := range formats {
+		if lower == info.name || slices.Contains(info.names, lower) {
 			return Format(f), nil
 		}
 	}
-	return 0, fmt.Errorf("audio format %q: not one of wav16, wav24, wav32", name)
+	return 0, fmt.Errorf("audio format %q is not written: choose one of %s", name, formatList)
 }
 
-func (f Format) valid() bool { return f >= 0 && int(f) < len(formatNames) }
+// FormatOf returns the format that the ending of a file's name stands for: WAV16 for .wav, Vorbis for .ogg and .oga. It
+// is an error if audio of the name would be of a format that is not written, such as .m4a; endings that stand for no
+// audio, and names without one, are WAV16.
+func FormatOf(path string) (Format, error) {
+	ending := strings.ToLower(filepath.Ext(path))
+	for f, info := range formats {
+		if ending == info.ending {
+			return Format(f), nil
+		}
+	}
+	switch ending {
+	case ".oga":
+		return Vorbis, nil
+	case ".raw":
+		return PCM, nil
+	case ".aac", ".m4a", ".m4b", ".mp4", ".aif", ".aiff", ".wma", ".webm", ".mka", ".caf", ".au", ".amr", ".mp2", ".spx", ".wv", ".ape":
+		return 0, fmt.Errorf("%s files are not written: choose one of .mp3, .opus, .flac, .ogg, .wav, .pcm", ending)
+	}
+	return WAV16, nil
+}
+
+func (f Format) valid() bool { return f >= 0 && int(f) < len(formats) }
 
 func (f Format) String() string {
 	if !f.valid() {
 		return fmt.Sprintf("Format(%d)", int(f))
 	}
-	return formatNames[f]
+	return formats[f].name
 }
 
-// Bytes is the size of one sample.
-func (f Format) Bytes() int { return [...]int{WAV16: 2, WAV24: 3, WAV32: 4}[f] }
+// ContentType is the MIME type of such files, as clients of speech services expect it.
+func (f Format) ContentType() string { return formats[f].contentType }
 
-// tag is the format's code in a fmt chunk.
-func (f Format) tag() int {
-	if f == WAV32 {
-		return tagFloat
+// Ending is what names of such files end in, ".mp3" for example.
+func (f Format) Ending() string { return formats[f].ending }
+
+// IsWAV tells whether it is one of the WAV formats.
+func (f Format) IsWAV() bool { return f == WAV16 || f == WAV24 || f == WAV32 }
+
+// Check tells whether files of this format can be written on this machine: WAV and PCM always, the others by a
+// libsndfile that knows the format. The error says what to install.
+func (f Format) Check() error {
+	w, err := NewWriter(discard{}, f, 24000)
+	if err != nil {
+		return err
 	}
-	return tagPCM
+	w.Discard()
+	return nil
 }
 
-// Append appends the samples to dst as the format stores them, little-endian, and returns how many were NaN.
-//
-// NaN becomes 0 and what lies outside [-1, 1] saturates, in every format. Integers are x·2^15 (or 2^23) rounded to
-// the nearest, ties to even: -1 becomes the smallest integer and 1 the largest, which is one step short of 1.
-func (f Format) Append(dst []byte, samples []float32) (out []byte, nans int) {
-	for _, x := range samples {
-		x, nan := clean(x)
-		if nan {
-			nans++
-		}
-		switch f {
-		case WAV16:
-			dst = binary.LittleEndian.AppendUint16(dst, uint16(quantize(x, 16)))
-		case WAV24:
-			v := quantize(x, 24)
-			dst = append(dst, byte(v), byte(v>>8), byte(v>>16))
-		case WAV32:
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-		}
-	}
-	return dst, nans
-}
+// discard drops what is written to it; unlike io.Discard it has no other methods.
+type discard struct{}
 
-// clean returns a sample in [-1, 1], and whether it was NaN.
-func clean(x float32) (float32, bool) {
-	if x != x {
-		return 0, true
-	}
-	return min(max(x, -1), 1), false
-}
-
-// quantize returns the integer of that many bits next to a sample in [-1, 1].
-func quantize(x float32, bits int) int32 {
-	scale := float64(int64(1) << (bits - 1))
-	return int32(min(math.RoundToEven(float64(x)*scale), scale-1))
-}
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

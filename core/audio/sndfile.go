@@ -3,12 +3,9 @@ package audio
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // sndfile is libsndfile, loaded at run time.
@@ -16,13 +13,16 @@ import (
 // C types: a SNDFILE * is a uintptr; int is int32; sf_count_t is int64.
 type sndfile struct {
 	handle  uintptr    // of the shared library
-	mu      sync.Mutex // the text of a failed open is global
+	opening sync.Mutex // the text of a failed open is global
 	virtual virtualIO
+	files   virtualFiles
 
 	sf_version_string func() string
-	sf_open_virtual   func(io *virtualIO, mode int32, info *sfInfo, user *memory) uintptr
+	sf_open_virtual   func(io *virtualIO, mode int32, info *sfInfo, id uintptr) uintptr
 	sf_strerror       func(file uintptr) string
 	sf_readf_float    func(file uintptr, dst *float32, frames int64) int64
+	sf_writef_float   func(file uintptr, src *float32, frames int64) int64
+	sf_writef_short   func(file uintptr, src *int16, frames int64) int64
 	sf_command        func(file uintptr, command int32, data unsafe.Pointer, size int32) int32
 	sf_error          func(file uintptr) int32
 	sf_close          func(file uintptr) int32
@@ -30,6 +30,7 @@ type sndfile struct {
 
 const (
 	sfmRead            = 0x10
+	sfmWrite           = 0x20
 	sfcGetFormatInfo   = 0x1028
 	sfSubMask          = 0xffff
 	sfUnknownLength    = 1 << 40 // lengths from here on mean that the header does not say
@@ -47,50 +48,6 @@ type sfInfo struct {
 type sfFormatInfo struct {
 	format    int32
 	name, ext *byte
-}
-
-// virtualIO is SF_VIRTUAL_IO: C functions that read a file.
-type virtualIO struct{ length, seek, read, write, tell uintptr }
-
-// memory is a file in memory, as those functions see it.
-type memory struct {
-	data []byte
-	pos  int64
-}
-
-// newVirtualIO makes the functions. Callbacks are never freed, so this is done once.
-func newVirtualIO() virtualIO {
-	return virtualIO{
-		length: purego.NewCallback(func(m *memory) int64 { return int64(len(m.data)) }),
-		seek:   purego.NewCallback(func(offset int64, whence int32, m *memory) int64 { return m.seek(offset, whence) }),
-		read:   purego.NewCallback(func(dst *byte, n int64, m *memory) int64 { return m.read(dst, n) }),
-		write:  purego.NewCallback(func(*byte, int64, *memory) int64 { return 0 }),
-		tell:   purego.NewCallback(func(m *memory) int64 { return m.pos }),
-	}
-}
-
-// seek moves to an offset from the start (0), here (1) or the end (2), and returns the place, or -1 if there is none.
-func (m *memory) seek(offset int64, whence int32) int64 {
-	base := [...]int64{0, m.pos, int64(len(m.data))}
-	if whence < 0 || int(whence) >= len(base) {
-		return -1
-	}
-	at := base[whence] + offset
-	if at < 0 || at > int64(len(m.data)) {
-		return -1
-	}
-	m.pos = at
-	return at
-}
-
-func (m *memory) read(dst *byte, n int64) int64 {
-	n = min(n, int64(len(m.data))-m.pos)
-	if n <= 0 || dst == nil {
-		return 0
-	}
-	copy(unsafe.Slice(dst, n), m.data[m.pos:m.pos+n])
-	m.pos += n
-	return n
 }
 
 // decodeSndfile decodes a file of that container, as sniff names it.
@@ -111,16 +68,12 @@ func decodeSndfile(data []byte, container string) (*Clip, error) {
 }
 
 func (l *sndfile) decode(data []byte) (*Clip, error) {
-	m := &memory{data: data}
-	var pin runtime.Pinner // C keeps a pointer to m between calls
-	pin.Pin(m)
-	defer pin.Unpin()
-
 	var info sfInfo
-	file, err := l.open(m, &info)
+	file, id, err := l.open(&memory{data: data}, sfmRead, &info)
 	if err != nil {
 		return nil, err
 	}
+	defer l.files.remove(id)
 	defer l.sf_close(file)
 	if err := checkShape(int(info.rate), int(info.channels)); err != nil {
 		return nil, err
@@ -138,14 +91,16 @@ func (l *sndfile) decode(data []byte) (*Clip, error) {
 	return clip, nil
 }
 
-func (l *sndfile) open(m *memory, info *sfInfo) (uintptr, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	file := l.sf_open_virtual(&l.virtual, sfmRead, info, m)
-	if file == 0 {
-		return 0, errors.New(oneLine(l.sf_strerror(0)))
+// open opens a virtual file, which must be closed by sf_close and then removed from l.files.
+func (l *sndfile) open(v virtualFile, mode int32, info *sfInfo) (file, id uintptr, err error) {
+	id = l.files.add(v)
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if file = l.sf_open_virtual(&l.virtual, mode, info, id); file == 0 {
+		l.files.remove(id)
+		return 0, 0, errors.New(oneLine(l.sf_strerror(0)))
 	}
-	return file, nil
+	return file, id, nil
 }
 
 // readAll reads until nothing comes any more, whatever length the header promised.

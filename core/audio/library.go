@@ -1,0 +1,56 @@
+package audio
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// noLibrary returns an error of that text that wraps ErrNoLibrary.
+func noLibrary(format string, args ...any) error {
+	return libraryError{fmt.Errorf(format, args...)}
+}
+
+type libraryError struct{ err error }
+
+func (e libraryError) Error() string   { return e.err.Error() }
+func (e libraryError) Unwrap() []error { return []error{ErrNoLibrary, e.err} }
+
+// besideProgram returns the names of a library, the files beside the program first.
+func besideProgram(names ...string) []string {
+	var files []string
+	if exe, err := os.Executable(); err == nil {
+		for _, n := range names {
+			if file := filepath.Join(filepath.Dir(exe), filepath.Base(n)); isFile(file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return append(files, names...)
+}
+
+func processor() string {
+	if runtime.GOARCH == "amd64" {
+		return "x86_64"
+	}
+	return runtime.GOARCH
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// howToInstall tells how to get a library, given its name and that of its DLL.
+func howToInstall(library, dll string) string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "`brew install " + library + "`"
+	case "windows":
+		return "put " + dll + " beside the program"
+	}
+	debian := map[string]string{"libsndfile": "libsndfile1", "libsonic": "libsonic0"}[library]
+	others := map[string]string{"libsndfile": "libsndfile", "libsonic": "sonic"}[library]
+	return fmt.Sprintf("install the package %s (Debian, Ubuntu) or %s (Fedora, Arch, Alpine)", debian, others)
+}
