@@ -9,12 +9,13 @@ LDFLAGS := -s -w -X 'main.version=$(VERSION)'
 SOVERSION  := 0
 LIBVERSION := $(SOVERSION).1.0
 LIBRARY    := $(BUILD)/libqwen.so.$(LIBVERSION)
-COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize
+COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize qwen-pull
 
 # Systems that everything but capi is built for without a C compiler.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
 
 STATICCHECK := v0.8.2
+HFHUB       := 2.4.0
 FUZZTIME    ?= 3s
 
 # make demo: models to speak with (default: tiny ones with random weights), what to say and how.
@@ -31,7 +32,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race fuzz abi rust rust-bindings bench clean help
+.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings bench clean help
 
 all: lib commands ## build libqwen.so and the commands (the default)
 
@@ -75,7 +76,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race fuzz abi rust ## everything CI runs
+test: check go-test race hub-test fuzz abi rust ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
@@ -104,7 +105,12 @@ go-test: ggml ## the Go tests
 	QWEN_THREADS=1 $(GO) test ./...
 
 race: ggml ## the Go tests of the packages that share data between goroutines, under the race detector
-	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./internal/...
+	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/...
+
+hub-test: ## our cache of models and Python's huggingface_hub understand each other
+	@test -d $(BUILD)/hfhub/huggingface_hub || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+	  --target $(BUILD)/hfhub huggingface_hub==$(HFHUB)
+	QWEN_HF_LIBRARY=$(CURDIR)/$(BUILD)/hfhub $(GO) test -run HuggingFace ./hub
 
 fuzz: ## fuzz every target for FUZZTIME (default 3s)
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)

@@ -19,7 +19,8 @@ var lattice = map[string]string{
 	"capi":             "core core/audio core/voicefile",
 	"cmd/qwen-codec":   "core core/audio core/voicefile internal/atomicfile internal/cli",
 	"cmd/qwen-convert": "convert ggml/gguf internal/cli",
-	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile internal/atomicfile internal/cli",
+	"cmd/qwen-pull":    "hub internal/cli",
+	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile hub internal/atomicfile internal/cli",
 	"convert":          "ggml ggml/gguf internal/half",
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
@@ -43,7 +44,9 @@ var lattice = map[string]string{
 	"internal/npy":  "",
 
 	"internal/atomicfile": "",
-	"internal/cli":        "core core/audio",
+	"hub":                 "internal/atomicfile",
+	"internal/hubtest":    "",
+	"internal/cli":        "core core/audio hub",
 
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",

@@ -58,6 +58,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 		layout:  layout,
 		showBar: o.progress || !cmd.Flags().Changed("progress") && cli.IsTerminal(a.stderr),
 	}
+	if err := s.fetch(ctx); err != nil {
+		return err
+	}
 	switch {
 	case o.listSpeakers:
 		return s.listSpeakers()

@@ -43,7 +43,7 @@ func run(ctx context.Context, stdin string, args ...string) (code int, stdout, s
 func TestHelpNamesEveryFlag(t *testing.T) {
 	code, out, errs := run(t.Context(), "", "--help")
 	require.Equal(t, 0, code, errs)
-	for _, flag := range []string{"model", "codec", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
+	for _, flag := range []string{"model", "codec", "hf", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
 		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
 		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
 		"progress", "list-speakers", "list-devices", "verbose", "version", "help"} {
@@ -68,7 +68,9 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":             {nil, "--model is missing"},
+		"nothing":             {nil, "--model is missing, or --hf"},
+		"model twice":         {append([]string{"--hf", "a/b"}, model...), "--hf and --model exclude each other"},
+		"no repository":       {[]string{"-o", out, "--hf", "a"}, `repository "a": not of the form ORG/NAME`},
 		"no codec":            {[]string{"--model", "m"}, "--codec is missing"},
 		"no output":           {model, "-o is missing"},
 		"unknown flag":        {[]string{"--loud"}, "unknown flag: --loud"},

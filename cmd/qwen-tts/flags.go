@@ -12,7 +12,7 @@ import (
 // options are the flags as given. The zero value of a sampling flag means nothing: only flags that were set override
 // the defaults of the model, see session.changed.
 type options struct {
-	model, codec, output string
+	model, codec, output, hf string
 
 	text, format, lang, instruct, speaker, layout string
 	refWAV, refSpk, refRVQ, refText               string
@@ -42,6 +42,7 @@ func newFlags(o *options) cli.Flags {
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
 	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
+	f.StringVar(&o.hf, "hf", "", "fetch --model and --codec: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
 	f = flags.Group("Input")
@@ -113,9 +114,11 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 // check refuses combinations that need no model to be seen wrong.
 func (o *options) check() error {
 	switch {
-	case o.model == "":
-		return cli.Usagef("--model is missing")
-	case o.codec == "":
+	case o.hf != "" && o.model != "":
+		return cli.Usagef("--hf and --model exclude each other")
+	case o.model == "" && o.hf == "":
+		return cli.Usagef("--model is missing, or --hf")
+	case o.codec == "" && o.hf == "":
 		return cli.Usagef("--codec is missing")
 	case o.listSpeakers:
 		return nil
@@ -159,7 +162,7 @@ func (o *options) checkVoice() error {
 		return cli.Usagef("--trim-ref needs --ref-wav")
 	case o.design == "" && (o.base != "" || o.anchor != ""):
 		return cli.Usagef("--base and --anchor-text need --design")
-	case o.design != "" && o.base == "":
+	case o.design != "" && o.base == "" && o.hf == "":
 		return cli.Usagef("--design needs --base: a VoiceDesign model speaks in a voice of its own by --instruct")
 	case o.design != "" && (o.instruct != "" || o.refText != ""):
 		return cli.Usagef("--design excludes --instruct and --ref-text")

@@ -62,6 +62,7 @@ type Command struct {
 	Version string                    // of the linker, see Banner
 	Stray   string                    // where what is no flag belongs: "the text comes from stdin"
 	Args    func(args []string) error // checks what is no flag; nil: nothing may be
+	Env     string                    // what the help adds to the environment, lines
 	Flags   Flags
 	Run     func(cmd *cobra.Command) error
 }
@@ -110,7 +111,7 @@ func (c Command) printHelp(w io.Writer) {
 	for _, g := range c.Flags {
 		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsages())
 	}
-	fmt.Fprint(w, help)
+	fmt.Fprint(w, help, c.Env)
 }
 
 // Execute runs a command line and returns the exit code; a failure is one line on the console.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/hub"
 )
 
 // Exit codes by kind of failure. They are part of the commands' interface: scripts decide by them.
@@ -17,7 +18,7 @@ const (
 	ExitMode    = 3 // the request does not fit the model
 	ExitModel   = 4 // model files, ggml's libraries or the device
 	ExitMemory  = 5
-	ExitIO      = 6 // reading or writing files and streams
+	ExitIO      = 6 // reading or writing files and streams, also over the network
 	// 128 + signal: stopped by SIGINT (130) or SIGTERM (143)
 )
 
@@ -65,6 +66,16 @@ func FileError(err error) error {
 	return InputError{err}
 }
 
+// isHub tells whether models could not be fetched.
+func isHub(err error) bool {
+	for _, kind := range []error{hub.ErrNotFound, hub.ErrAccess, hub.ErrQuota, hub.ErrOffline, hub.ErrNetwork, hub.ErrCorrupt, hub.ErrDisk} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // ExitCode maps an error to the exit code of its kind. A failure to write comes first: the engine reports it as a
 // cancellation by the receiver of the audio.
 func ExitCode(ctx context.Context, err error) int {
@@ -82,8 +93,11 @@ func ExitCode(ctx context.Context, err error) int {
 		return signal.exitCode()
 	case errors.As(err, &writing):
 		return ExitIO
-	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrUnsupported):
+	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrUnsupported),
+		errors.Is(err, hub.ErrInvalid):
 		return ExitUsage
+	case isHub(err):
+		return ExitIO
 	case errors.As(err, &mode), errors.Is(err, core.ErrMode):
 		return ExitMode
 	case errors.As(err, new(ModelError)), errors.Is(err, core.ErrModel), errors.Is(err, core.ErrBackend):

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/hub"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -34,6 +35,10 @@ func TestExitCode(t *testing.T) {
 		{core.ErrModel, 4},
 		{core.ErrBackend, 4},
 		{core.ErrMemory, 5},
+		{hub.ErrInvalid, 2},
+		{hub.ErrNetwork, 6},
+		{hub.ErrAccess, 6},
+		{hub.ErrCorrupt, 6},
 		{IOError{os.ErrNotExist}, 6},
 		{fmt.Errorf("%w: %w", core.ErrCancelled, IOError{syscall.ENOSPC}), 6}, // the receiver of the audio failed
 	} {

@@ -1,0 +1,18 @@
+// Command qwen-pull fetches the files of a model from a Hugging Face-compatible hub.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/libqwen/libqwen/internal/cli"
+)
+
+// version is "<hash> (<date>)", set by the linker: -X main.version=…
+var version string
+
+func main() {
+	cli.Main(func(ctx context.Context, args []string) int {
+		return (&app{stdout: os.Stdout, stderr: os.Stderr}).run(ctx, args)
+	})
+}
