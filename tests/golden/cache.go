@@ -35,6 +35,9 @@ func GGUF(tb testing.TB, model, typ string) string {
 	return file
 }
 
+// Converted is GGUF for examples, which have no testing.TB.
+func Converted(model, typ string) (string, error) { return converted(model, typ) }
+
 func checkpoints() (string, error) {
 	top, err := root()
 	if err != nil {
