@@ -39,9 +39,10 @@ var lattice = map[string]string{
 
 	"ggml":          "ggml/gguf",
 	"ggml/kernels":  "ggml ggml/gguf internal/half",
-	"ggml/gguf":     "internal/half",
+	"ggml/gguf":     "internal/half internal/mmap",
 	"internal/half": "",
 	"internal/npy":  "",
+	"internal/mmap": "",
 
 	"internal/atomicfile": "",
 	"hub":                 "internal/atomicfile",

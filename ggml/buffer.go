@@ -123,7 +123,16 @@ func (b *Backend) Wrap(mem []byte, maxTensors int) (*Arena, error) {
 // Alignment in bytes of a tensor's first byte.
 func (b *Backend) Alignment() int { return int(b.align) }
 
-// At places a tensor at an offset of a wrapped arena; the offset must be a multiple of Alignment
+// AlignmentOf in bytes of the first byte of a tensor of the type in a wrapped arena. The CPU's kernels read elements of
+// plain types wherever these can lie; files of other programs than ours align them no further.
+func (b *Backend) AlignmentOf(t Type) int {
+	if b.Type == DeviceCPU && t.BlockSize() == 1 {
+		return t.BlockBytes()
+	}
+	return int(b.align)
+}
+
+// At places a tensor at an offset of a wrapped arena; the offset must be a multiple of AlignmentOf its type
 // and the tensor must lie within the memory.
 func (a *Arena) At(offset uint64, t Type, ne ...int) (Tensor, error) {
 	if len(a.tensors) >= a.max {
@@ -131,7 +140,7 @@ func (a *Arena) At(offset uint64, t Type, ne ...int) (Tensor, error) {
 	}
 	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
 	n := uint64(fn.ggml_nbytes(x.c))
-	if offset%uint64(a.be.align) != 0 || offset > uint64(a.size) || n > uint64(a.size)-offset {
+	if offset%uint64(a.be.AlignmentOf(t)) != 0 || offset > uint64(a.size) || n > uint64(a.size)-offset {
 		return Tensor{}, fmt.Errorf("ggml: tensor of %d bytes at offset %d does not fit into %d bytes", n, offset, a.size)
 	}
 	a.tensors = append(a.tensors, x)

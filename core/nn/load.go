@@ -35,7 +35,7 @@ type Loader struct {
 
 	be      *ggml.Backend
 	file    *gguf.File
-	inPlace *ggml.Arena // over the mapped file; nil if the device cannot
+	inPlace []*ggml.Arena // over the file's mappings; none if the device cannot
 	copies  *ggml.Arena
 	fills   []func() error
 	used    map[string]bool
@@ -45,21 +45,24 @@ type Loader struct {
 
 // Weights owns the memory of what a Loader has loaded.
 type Weights struct {
-	inPlace, copies *ggml.Arena
+	inPlace []*ggml.Arena
+	copies  *ggml.Arena
 }
 
 // Free releases the weights; the file may be closed afterwards.
 func (w *Weights) Free() {
 	if w != nil {
-		w.inPlace.Free()
+		for _, a := range w.inPlace {
+			a.Free()
+		}
 		w.copies.Free()
 	}
 }
 
 // Bytes are the sizes of the weights used in place and of the copies.
 func (w *Weights) Bytes() (inPlace, copied uint64) {
-	if w.inPlace != nil {
-		inPlace = w.inPlace.Bytes()
+	for _, a := range w.inPlace {
+		inPlace += a.Bytes()
 	}
 	return inPlace, w.copies.Bytes()
 }
@@ -68,8 +71,12 @@ func (w *Weights) Bytes() (inPlace, copied uint64) {
 func NewLoader(be *ggml.Backend, file *gguf.File) *Loader {
 	n := 4 * (len(file.Tensors()) + 16) // a tensor may be split into a few
 	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}}
-	if a, err := be.Wrap(file.Mapping(), n); err == nil {
-		l.inPlace = a
+	for _, m := range file.Mappings() {
+		a, err := be.Wrap(m, n)
+		if err != nil {
+			break
+		}
+		l.inPlace = append(l.inPlace, a)
 	}
 	return l
 }
@@ -227,8 +234,8 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	if err := usable(t); err != nil {
 		return ggml.Tensor{}, err
 	}
-	if l.inPlace != nil && l.file.Place(t)%uint64(l.be.Alignment()) == 0 {
-		return l.inPlace.At(l.file.Place(t), t.Type, shape...)
+	if i, at, ok := l.file.Place(t); ok && i < len(l.inPlace) && at%uint64(l.be.AlignmentOf(t.Type)) == 0 {
+		return l.inPlace[i].At(at, t.Type, shape...)
 	}
 	l.idle[t] = true
 	x := l.copies.New(t.Type, shape...)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/libqwen/libqwen/internal/mmap"
 )
 
 // File is an open GGUF file. It may be used by several goroutines at once; Close must come last.
@@ -20,6 +22,7 @@ type File struct {
 	byName    map[string]int
 	alignment int
 	dataStart int
+	foreign   *foreign // of an assembled file; nil otherwise
 }
 
 // TensorInfo describes one tensor.
@@ -77,16 +80,16 @@ func open(path string) (*File, error) {
 	if info.Size() > math.MaxInt {
 		return nil, invalid("%s: %d bytes are too many for this machine", path, info.Size())
 	}
-	data, unmap, err := mapFile(r, int(info.Size()))
+	mapping, err := mmap.Map(r, int(info.Size()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: map: %w", path, err)
 	}
-	f, err := Parse(data)
+	f, err := Parse(mapping.Data)
 	if err != nil {
-		_ = unmap()
+		_ = mapping.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f.unmap = unmap
+	f.unmap = mapping.Close
 	return f, nil
 }
 
@@ -104,8 +107,17 @@ func (f *File) Close() error {
 // Alignment is general.alignment: the tensors' data are aligned to it within the file, and thus in a mapping.
 func (f *File) Alignment() int { return f.alignment }
 
-// Size is the size of the file in bytes.
-func (f *File) Size() int { return len(f.data) }
+// Size is the size of the file in bytes, of an assembled file that of its tensors.
+func (f *File) Size() int {
+	if f.foreign == nil {
+		return len(f.data)
+	}
+	n := int64(0)
+	for _, t := range f.tensors {
+		n += t.Size
+	}
+	return int(n)
+}
 
 // Tensors lists the tensors in the order of the file. The slice and what it points to belong to the file.
 func (f *File) Tensors() []TensorInfo { return f.tensors }
@@ -118,8 +130,11 @@ func (f *File) Tensor(name string) *TensorInfo {
 	return nil
 }
 
-// Data returns a tensor's bytes, without a copy. They must not be written to, and not be read after Close.
+// Data returns a tensor's bytes, without a copy unless they are computed. They must not be written to, and not be read after Close.
 func (f *File) Data(t *TensorInfo) []byte {
+	if f.foreign != nil {
+		return f.foreign.data(f.byName[t.Name])
+	}
 	start := f.dataStart + int(t.Offset)
 	end := start + int(t.Size)
 	return f.data[start:end:end]

@@ -32,7 +32,9 @@ func TestTensors(t *testing.T) {
 		data := f.Data(info)
 		assert.Equal(t, s.data(), data)
 		assert.Equal(t, len(data), cap(data))
-		assert.Same(t, &data[0], &f.Mapping()[f.Place(info)])
+		mapping, at, ok := f.Place(info)
+		assert.True(t, ok)
+		assert.Same(t, &data[0], &f.Mappings()[mapping][at])
 		assert.Zero(t, uintptr(unsafe.Pointer(&data[0]))%32, "%s: aligned in memory", s.name)
 	}
 	assert.EqualValues(t, 35, f.Tensor("matrix").Elements())
