@@ -31,7 +31,7 @@ type Dims map[string]int
 // Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
 // Finish refuses tensors that nobody asked for.
 type Loader struct {
-	Pack bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is faster
+	Pack bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is a little faster
 
 	be      *ggml.Backend
 	file    *gguf.File
@@ -243,10 +243,11 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	return x, nil
 }
 
-// panels packs a matrix [in, out] if that is wanted and there is a kernel for it.
+// panels packs a matrix [in, out] if there is a kernel for it. Q8_0 there is one for in the file's order too, which
+// takes no copy.
 func (l *Loader) panels(name string, shape []int) (kernels.Panels, error) {
 	t, err := l.Find(name, shape...)
-	if err != nil || !l.Pack {
+	if err != nil || (t.Type == gguf.Q8_0 && !l.Pack) {
 		return kernels.Panels{}, err
 	}
 	in, out := shape[0], shape[1]
@@ -255,10 +256,10 @@ func (l *Loader) panels(name string, shape []int) (kernels.Panels, error) {
 		return kernels.Panels{}, nil
 	}
 	data := l.Relay(t, gguf.I8, func(dst []byte) error {
-		kernels.PackPanels(dst, l.file.Data(t), in)
+		kernels.PackPanels(t.Type, dst, l.file.Data(t), in)
 		return nil
 	}, packed...)
-	return kernels.Panels{Data: data, In: in, Out: out}, nil
+	return kernels.Panels{Data: data, Type: t.Type, In: in, Out: out}, nil
 }
 
 // usable refuses the types that no weight has.

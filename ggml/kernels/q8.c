@@ -20,7 +20,9 @@ int lqk_q8_has(void) {
 
 TARGET static void pack_block(struct lqk_q8_packed *p, int column, const float *x) {
 	int8_t q[BLOCK];
-	round_block(q, &p->scale[column], &p->correction[column], x);
+	int32_t sums[2];
+	round_block(q, &p->scale[column], sums, x);
+	p->correction[column] = -128 * (sums[0] + sums[1]);
 	for (int i = 0; i < 8; i++) memcpy(p->q[i] + 4 * column, q + 4 * i, 4);
 }
 

@@ -54,10 +54,10 @@ func packColumns(x ggml.Tensor) ggml.Tensor {
 		ggml.F32, []int{q8Packed * (k / q8Block), (n + q8Tile - 1) / q8Tile}, x)
 }
 
-// roundColumns rounds columns one by one: bytes, scales and corrections.
+// roundColumns rounds columns one by one: bytes, scales and sums.
 func roundColumns(x ggml.Tensor) ggml.Tensor {
 	k := x.Dim(0)
 	n := x.Elements() / k
 	return x.Builder().Custom(ggml.Kernel{Name: "q8_round", Func: q8RoundAddress(), Params: []int64{int64(k), int64(n)}},
-		ggml.F32, []int{k/4 + 2*k/q8Block, n}, x)
+		ggml.F32, []int{k/4 + 3*k/q8Block, n}, x)
 }

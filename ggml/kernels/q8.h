@@ -1,15 +1,14 @@
-// Products of Q8_0 weights with columns, in three forms that give the same bits.
+// Products of Q8_0 weights as they lie in a file with columns, in two forms that give the same bits; panels.h has a third.
 //
-// The columns are rounded to bytes, 32 values sharing a scale. The products of a block are summed exactly in 32-bit
+// Weights are rows of blocks, each a half-precision scale and 32 signed bytes. The columns are rounded to bytes too, 32
+// values sharing a scale. The products of a block are summed exactly in 32-bit
 // integers; blocks are added up in order in single precision. So each result depends on its row and column alone, not
 // on how many there are, which form they are computed with or on which thread.
 //
-//   wide    many columns, weights as in the file: rows of blocks, each a half-precision scale and 32 signed bytes. The
-//           columns are packed so that a register holds four successive values of each of its 16 columns (a tile).
-//   few     a few columns, weights as in the file. A register holds a block of one or two rows.
-//   panels  weights packed so that a register holds four successive values of each of 16 rows: what is read most often.
+//   wide  many columns, packed so that a register holds four successive values of each of its 16 columns (a tile)
+//   few   a few columns; a register holds a block of weights of one or two rows
 //
-// One column is bound by the reading of the weights; all forms bring near what is read next, in the order of memory.
+// One column is bound by the reading of the weights: what is read next is brought near, in the order of memory.
 #ifndef LQK_Q8_H
 #define LQK_Q8_H
 
@@ -36,8 +35,9 @@ struct lqk_q8_pack {
 	int64_t in, columns;
 };
 
-// A column: bytes [in], then floats, the scales [blocks], then 32-bit integers, the corrections [blocks].
-static inline int64_t lqk_q8_column(int64_t in) { return in + in / LQK_Q8_BLOCK * 8; }
+// A column: bytes [in], then floats, the scales [blocks], then 32-bit integers, the sums of the first and of the second
+// half of each block [blocks][2].
+static inline int64_t lqk_q8_column(int64_t in) { return in + in / LQK_Q8_BLOCK * 12; }
 
 // Rounding columns, as a node of a graph.
 struct lqk_q8_round {
@@ -50,7 +50,7 @@ struct lqk_q8_round {
 struct lqk_q8_matmul {
 	float *result;         // [columns][out]
 	const void *x;         // packed for the wide form, else rounded
-	const uint8_t *weight; // [out][blocks], or panels: [out/16][blocks] of 16 scales and [8][16] times four bytes + 128
+	const uint8_t *weight; // [out][blocks], or panels
 	int64_t in, out, columns;
 };
 
@@ -58,7 +58,6 @@ void lqk_q8_pack(void *tensor, int thread, int threads, void *call);
 void lqk_q8_round(void *tensor, int thread, int threads, void *call);
 void lqk_q8_wide(void *tensor, int thread, int threads, void *call);
 void lqk_q8_few(void *tensor, int thread, int threads, void *call);
-void lqk_q8_panels(void *tensor, int thread, int threads, void *call);
 
 // lqk_q8_has tells whether this processor has the instructions: AVX-512 with VNNI.
 int lqk_q8_has(void);

@@ -1,4 +1,4 @@
-// The forms of Q8_0 products for a few columns; see q8.h.
+// The form of Q8_0 products for a few columns; see q8.h.
 #include "q8.h"
 
 #include "kernels.h"
@@ -7,20 +7,7 @@
 
 #include "q8_vnni.h"
 
-enum { PANEL = LQK_Q8_PANEL, LINE = 64 };
-
-// A rounded column.
-struct column {
-	const int8_t *q;
-	const float *scale;
-	const int32_t *correction;
-};
-
-static inline struct column column_at(const void *columns, int64_t n, int64_t in) {
-	const int8_t *q = (const int8_t *)columns + n * lqk_q8_column(in);
-	const float *scale = (const float *)(q + in);
-	return (struct column){q, scale, (const int32_t *)(scale + in / BLOCK)};
-}
+enum { PANEL = LQK_Q8_PANEL };
 
 void lqk_q8_round(void *tensor, int thread, int threads, void *call) {
 	const struct lqk_q8_round *c = call;
@@ -30,7 +17,7 @@ void lqk_q8_round(void *tensor, int thread, int threads, void *call) {
 		const int64_t n = i / blocks, b = i % blocks;
 		int8_t *q = c->result + n * lqk_q8_column(c->in);
 		float *scale = (float *)(q + c->in);
-		round_block(q + b * BLOCK, scale + b, (int32_t *)(scale + blocks) + b, c->x + n * c->in + b * BLOCK);
+		round_block(q + b * BLOCK, scale + b, (int32_t *)(scale + blocks) + 2 * b, c->x + n * c->in + b * BLOCK);
 	}
 }
 
@@ -76,11 +63,6 @@ TARGET static inline __m128i scales(const uint8_t *a, const uint8_t *b, int64_t 
 	return s;
 }
 
-// ahead brings near what follows the rows at hand: `bytes` of them a step, as many as a step reads.
-TARGET static inline void ahead(const uint8_t *p, int bytes) {
-	for (int i = 0; i < bytes; i += LINE) _mm_prefetch((const char *)p + i, _MM_HINT_T0);
-}
-
 // sixteen rows, a block of all of them at a time: for rows that fit into the first cache together, and the next ones too.
 TARGET static void sixteen(float *y, const uint8_t *w, int64_t blocks, struct column x) {
 	const int64_t row = blocks * BYTES;
@@ -88,7 +70,7 @@ TARGET static void sixteen(float *y, const uint8_t *w, int64_t blocks, struct co
 	__m512 sum = _mm512_setzero_ps();
 	for (int64_t b = 0; b < blocks; b++) {
 		const uint8_t *p = w + b * BYTES, *p8 = p + 8 * row;
-		ahead(w + PANEL * row + b * PANEL * BYTES, PANEL * BYTES);
+		AHEAD(w + PANEL * row + b * PANEL * BYTES, PANEL * BYTES);
 		const __m512i v = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)(x.q + b * BLOCK)));
 		__m512i s[8], first, second;
 		for (int r = 0; r < 8; r++) s[r] = dot(two(p + r * row + 2, p8 + r * row + 2), v);
@@ -96,7 +78,7 @@ TARGET static void sixteen(float *y, const uint8_t *w, int64_t blocks, struct co
 		// Rows 0-3, 8-11, 4-7, 12-15 in turn.
 		__m512i t = _mm512_add_epi32(_mm512_shuffle_i64x2(first, second, _MM_SHUFFLE(2, 0, 2, 0)),
 		                             _mm512_shuffle_i64x2(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
-		t = _mm512_add_epi32(t, _mm512_set1_epi32(x.correction[b]));
+		t = _mm512_add_epi32(t, _mm512_set1_epi32(correction(x, b)));
 		const __m512 d = _mm512_cvtph_ps(_mm256_set_m128i(scales(p + 4 * row, p8 + 4 * row, row), scales(p, p8, row)));
 		sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_mul_ps(_mm512_set1_ps(x.scale[b]), d), sum);
 	}
@@ -115,14 +97,14 @@ TARGET static void eight(float *y, const uint8_t *w, int64_t blocks, struct colu
 	__m256 sum = _mm256_setzero_ps();
 	for (int64_t b = 0; b < blocks; b += 2) {
 		const uint8_t *p = w + b * BYTES;
-		ahead(w + 8 * row + b * 8 * BYTES, 2 * 8 * BYTES);
+		AHEAD(w + 8 * row + b * 8 * BYTES, 2 * 8 * BYTES);
 		const __m512i v = _mm512_loadu_si512(x.q + b * BLOCK);
 		__m512i s[8], first, second;
 		for (int r = 0; r < 8; r++) s[r] = dot(two(p + r * row + 2, p + r * row + BYTES + 2), v);
 		quads(s, &first, &second);
 		// The first block of rows 0-7, then the second.
 		__m512i t = _mm512_add_epi32(_mm512_permutex2var_epi64(first, low, second), _mm512_permutex2var_epi64(first, high, second));
-		t = _mm512_add_epi32(t, _mm512_mask_mov_epi32(_mm512_set1_epi32(x.correction[b]), 0xff00, _mm512_set1_epi32(x.correction[b + 1])));
+		t = _mm512_add_epi32(t, _mm512_mask_mov_epi32(_mm512_set1_epi32(correction(x, b)), 0xff00, _mm512_set1_epi32(correction(x, b + 1))));
 		const __m512 d = _mm512_mul_ps(both(x.scale[b], x.scale[b + 1]),
 			_mm512_cvtph_ps(_mm256_set_m128i(scales(p + BYTES, p + BYTES + 4 * row, row), scales(p, p + 4 * row, row))));
 		const __m512 f = _mm512_cvtepi32_ps(t);
@@ -138,7 +120,7 @@ TARGET static void one(float *y, const uint8_t *w, int64_t blocks, struct column
 	for (int64_t b = 0; b < blocks; b++, w += BYTES) {
 		const __m512i weight = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(w + 2)));
 		const __m512i v = _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(x.q + b * BLOCK)));
-		const int32_t s = _mm512_reduce_add_epi32(dot(weight, v)) + x.correction[b];
+		const int32_t s = _mm512_reduce_add_epi32(dot(weight, v)) + correction(x, b);
 		sum = fmaf((float)s, x.scale[b] * half_at(w), sum);
 	}
 	*y = sum;
@@ -169,54 +151,6 @@ void lqk_q8_few(void *tensor, int thread, int threads, void *call) {
 	}
 }
 
-// A panel times some columns. What lies 16 KiB ahead is brought near while the first columns are computed.
-#define COLUMNS(count)                                                                                                 \
-	TARGET static void columns_##count(float *y, int64_t out, const uint8_t *w, int64_t blocks, const struct column *x, int near) { \
-		__m512 sum[count];                                                                                             \
-		for (int n = 0; n < count; n++) sum[n] = _mm512_setzero_ps();                                                  \
-		for (int64_t b = 0; b < blocks; b++, w += PANEL * BYTES) {                                                     \
-			__m512i even[count], odd[count];                                                                           \
-			if (near) ahead(w + (16 << 10), PANEL * BYTES);                                                            \
-			for (int n = 0; n < count; n++) even[n] = _mm512_set1_epi32(x[n].correction[b]), odd[n] = _mm512_setzero_si512(); \
-			_Pragma("GCC unroll 4") for (int i = 0; i < 8; i += 2) {                                                   \
-				const __m512i w0 = _mm512_loadu_si512(w + 2 * PANEL + i * 4 * PANEL), w1 = _mm512_loadu_si512(w + 2 * PANEL + (i + 1) * 4 * PANEL); \
-				for (int n = 0; n < count; n++) {                                                                      \
-					int32_t v[2];                                                                                      \
-					memcpy(v, x[n].q + b * BLOCK + 4 * i, 8);                                                          \
-					even[n] = _mm512_dpbusd_epi32(even[n], w0, _mm512_set1_epi32(v[0]));                               \
-					odd[n] = _mm512_dpbusd_epi32(odd[n], w1, _mm512_set1_epi32(v[1]));                                 \
-				}                                                                                                      \
-			}                                                                                                          \
-			const __m512 d = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)w));                                  \
-			for (int n = 0; n < count; n++)                                                                            \
-				sum[n] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(even[n], odd[n])),                        \
-				                         _mm512_mul_ps(_mm512_set1_ps(x[n].scale[b]), d), sum[n]);                     \
-		}                                                                                                              \
-		for (int n = 0; n < count; n++) _mm512_storeu_ps(y + n * out, sum[n]);                                         \
-	}
-
-COLUMNS(1)
-COLUMNS(2)
-COLUMNS(4)
-COLUMNS(8)
-
-void lqk_q8_panels(void *tensor, int thread, int threads, void *call) {
-	const struct lqk_q8_matmul *c = call;
-	const int64_t blocks = c->in / BLOCK, panels = c->out / PANEL;
-	(void)tensor;
-	for (int64_t p = panels * thread / threads; p < panels * (thread + 1) / threads; p++) {
-		const uint8_t *w = c->weight + p * blocks * PANEL * BYTES;
-		for (int64_t n = 0, step; n < c->columns; n += step) {
-			const int64_t left = c->columns - n;
-			float *y = c->result + n * c->out + p * PANEL;
-			struct column x[8];
-			step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-			for (int i = 0; i < step; i++) x[i] = column_at(c->x, n + i, c->in);
-			(step == 8 ? columns_8 : step == 4 ? columns_4 : step == 2 ? columns_2 : columns_1)(y, c->out, w, blocks, x, n == 0);
-		}
-	}
-}
-
 #else
 
 #define NONE                                                                                                           \
@@ -224,6 +158,5 @@ void lqk_q8_panels(void *tensor, int thread, int threads, void *call) {
 
 void lqk_q8_round(void *tensor, int thread, int threads, void *call) NONE
 void lqk_q8_few(void *tensor, int thread, int threads, void *call) NONE
-void lqk_q8_panels(void *tensor, int thread, int threads, void *call) NONE
 
 #endif

@@ -13,3 +13,7 @@ func q8WideAddress() uintptr { return 0 }
 func q8FewAddress() uintptr { return 0 }
 
 func q8PanelsAddress() uintptr { return 0 }
+
+func q4PanelsAddress() uintptr { return 0 }
+
+func q6PanelsAddress() uintptr { return 0 }

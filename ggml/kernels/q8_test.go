@@ -42,9 +42,9 @@ func panelled(t *testing.T, be *ggml.Backend, raw []byte, x []float32, k, m int)
 	shape, ok := kernels.PanelShape(be, gguf.Q8_0, k, m)
 	require.True(t, ok)
 	packed := make([]byte, len(raw))
-	kernels.PackPanels(packed, raw, k)
+	kernels.PackPanels(gguf.Q8_0, packed, raw, k)
 	return compute(t, be, packed, gguf.I8, shape, x, k, m, func(x, w ggml.Tensor) ggml.Tensor {
-		return kernels.Panels{Data: w, In: k, Out: m}.MatMul(x)
+		return kernels.Panels{Data: w, Type: gguf.Q8_0, In: k, Out: m}.MatMul(x)
 	})
 }
 
