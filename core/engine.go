@@ -143,9 +143,6 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	if err := e.readTalker(talker); err != nil {
-		return as(ErrModel, fmt.Errorf("%s: %w", e.opts.TalkerPath, err))
-	}
 	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
 		return err
 	}
@@ -153,6 +150,22 @@ func (e *Engine) open() error {
 		return as(ErrBackend, err)
 	}
 	return e.load(talker, tokenizer)
+}
+
+// together runs functions at the same time and returns the error of the first that fails, in their order.
+func together(fs ...func() error) error {
+	errs := make([]error, len(fs))
+	var wg sync.WaitGroup
+	for i, f := range fs {
+		wg.Go(func() { errs[i] = f() })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openDevices divides the threads among the language models and the codec, which work side by side.
@@ -178,22 +191,31 @@ func (e *Engine) openFile(path, architecture, what string) (*gguf.File, error) {
 
 // readTalker reads what the talker file says besides tensors.
 func (e *Engine) readTalker(f *gguf.File) (err error) {
-	if e.vocab, e.tok, err = model.ReadVocab(f); err != nil {
-		return err
+	if e.vocab, e.tok, err = model.ReadVocab(f); err == nil {
+		e.gen, err = model.ReadGeneration(f)
+	}
+	if err != nil {
+		return as(ErrModel, fmt.Errorf("%s: %w", e.opts.TalkerPath, err))
 	}
 	if n := e.tok.Restored(); n > 0 {
 		e.log.Info(fmt.Sprintf("tokenizer: %d merges that the file lacks were restored", n))
 	}
-	e.gen, err = model.ReadGeneration(f)
-	return err
+	return nil
 }
 
 // load brings the weights onto the device and checks that the two files belong together.
 func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
-	if e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
-		return loadError(e.opts.TalkerPath, err)
-	}
-	if e.decoder, err = loadDecoder(e.codecBE, tokenizer, &e.opts); err != nil {
+	err = together(
+		func() error { return e.readTalker(talker) },
+		func() (err error) {
+			e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16})
+			return loadError(e.opts.TalkerPath, err)
+		},
+		func() (err error) {
+			e.decoder, err = loadDecoder(e.codecBE, tokenizer, &e.opts)
+			return err
+		})
+	if err != nil {
 		return err
 	}
 	if err := belongTogether(e.lm.Config, e.decoder); err != nil {
@@ -219,6 +241,9 @@ func belongTogether(c lm.Config, d *codec.Decoder) error {
 }
 
 func loadError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, ggml.ErrMemory) {
 		return as(ErrMemory, fmt.Errorf("%s: %w", path, err))
 	}

@@ -29,9 +29,6 @@ func open(tb testing.TB, talker, codec string) error {
 // TestFilesThatAreNotWhatTheyShouldBe: each is refused with an error that names the culprit.
 func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 	talker, codec := golden.GGUF(t, custom, "F32"), golden.GGUF(t, "tiny-tokenizer-12hz", "F32")
-	only := func(name string, change func(*gguf.TensorInfo, []byte) bool) golden.Rig {
-		return golden.Rig{Tensor: func(ti *gguf.TensorInfo, data []byte) bool { return ti.Name != name || change(ti, data) }}
-	}
 	drop := func(*gguf.TensorInfo, []byte) bool { return false }
 	set := func(key string, v any) golden.Rig { return golden.Rig{Set: map[string]any{key: v}} }
 	for _, c := range []struct {
@@ -82,6 +79,11 @@ func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 	}
 }
 
+// only changes one tensor.
+func only(name string, change func(*gguf.TensorInfo, []byte) bool) golden.Rig {
+	return golden.Rig{Tensor: func(ti *gguf.TensorInfo, data []byte) bool { return ti.Name != name || change(ti, data) }}
+}
+
 func transpose(t *gguf.TensorInfo, _ []byte) bool {
 	t.Shape[0], t.Shape[1] = t.Shape[1], t.Shape[0]
 	return true
@@ -95,6 +97,31 @@ func zeros(_ *gguf.TensorInfo, data []byte) bool {
 func nans(_ *gguf.TensorInfo, data []byte) bool {
 	binary.LittleEndian.PutUint32(data[len(data)/8*4:], math.Float32bits(float32(math.NaN())))
 	return true
+}
+
+// TestTextEmbeddingsAreCheckedWhenRead: the table is large and few of its rows are read, so a row that is not finite is
+// no hindrance to loading, but to speaking its token.
+func TestTextEmbeddingsAreCheckedWhenRead(t *testing.T) {
+	const width = 4 * 64 // bytes of a row's first values, at least
+	talker := golden.Rigged(t, golden.GGUF(t, custom, "F32"), only("talker.text_embd.weight", func(info *gguf.TensorInfo, data []byte) bool {
+		row := len(data) / int(info.Shape[1])
+		require.GreaterOrEqual(t, row, width)
+		for at := 0; at < len(data); at += row {
+			binary.LittleEndian.PutUint32(data[at+width-4:], math.Float32bits(float32(math.Inf(1))))
+		}
+		return true
+	}))
+	e, err := core.Open(core.Options{TalkerPath: talker, CodecPath: golden.GGUF(t, "tiny-tokenizer-12hz", "F32"), Threads: 1, GGMLDir: testenv.GGMLDir(t)})
+	require.NoError(t, err)
+	defer e.Close()
+	req := e.DefaultRequest()
+	req.Text, req.MaxFrames = "Hello", 2
+	if s := e.Speakers(); len(s) > 0 {
+		req.Speaker = s[0]
+	}
+	_, err = e.Synthesize(t.Context(), &req, func([]float32) error { return nil })
+	assert.ErrorIs(t, err, core.ErrModel)
+	assert.ErrorContains(t, err, "talker.text_embd.weight: row")
 }
 
 // TestDamagedFiles: truncated at any place, foreign, or with absurd counts.

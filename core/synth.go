@@ -13,6 +13,7 @@ import (
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/core/sample"
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // Synthesize speaks a request. The samples, 24 kHz mono in [-1, 1], go to emit in order, on the calling goroutine;
@@ -229,6 +230,8 @@ func (u *utterance) failed(err error) error {
 		return cancelled(err)
 	case errors.Is(err, ggml.ErrMemory):
 		return as(ErrMemory, err)
+	case errors.Is(err, gguf.ErrFormat): // in what is looked at when it is needed
+		return as(ErrModel, err)
 	}
 	return as(ErrGenerate, err)
 }

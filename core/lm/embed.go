@@ -72,11 +72,11 @@ func (in *rowInputs) embed() ggml.Tensor {
 
 // embedText is text_proj(text_embd[ids]) -> [E, N].
 func (m *Model) embedText(ids ggml.Tensor) ggml.Tensor {
-	return m.talker.TextProj.Forward(ids.GetRows(m.talker.TextEmbd))
+	return m.talker.TextProj.Forward(ids.GetRows(m.talker.TextEmbd.Tensor))
 }
 
 // set uploads the inputs.
-func (in *rowInputs) set(p *prompt.Prompt, rows []prompt.Row, xvector []float32) {
+func (in *rowInputs) set(p *prompt.Prompt, rows []prompt.Row, xvector []float32) error {
 	ids, frames := count(rows)
 	text, pick := make([]int32, len(rows)), make([]int32, len(rows))
 	codec, ref := make([]int32, 0, ids), make([]int32, frames*in.m.Codebooks)
@@ -97,6 +97,9 @@ func (in *rowInputs) set(p *prompt.Prompt, rows []prompt.Row, xvector []float32)
 			pick[i] = 1
 		}
 	}
+	if err := in.m.talker.TextEmbd.Check(text); err != nil {
+		return err
+	}
 	in.text.SetI32(text)
 	in.pick.SetI32(pick)
 	in.given.SetF32At(in.m.Talker.Width, xvector)
@@ -106,6 +109,7 @@ func (in *rowInputs) set(p *prompt.Prompt, rows []prompt.Row, xvector []float32)
 	if in.frames.Valid() {
 		in.frames.SetI32(ref)
 	}
+	return nil
 }
 
 // embedOverlay computes what the text adds to the embeddings of the generated frames: one row for each text token
@@ -133,6 +137,9 @@ func (t *Talker) embedOverlay(ctx context.Context, p *prompt.Prompt) error {
 
 // project embeds text ids into out [E] a row.
 func (t *Talker) project(ids []int32, out []float32) error {
+	if err := t.m.talker.TextEmbd.Check(ids); err != nil {
+		return err
+	}
 	var in, x ggml.Tensor
 	g, err := ggml.Build(t.m.be, 64, false, func(b *ggml.Builder) {
 		in = b.Input("ids", ggml.I32, len(ids))

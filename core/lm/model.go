@@ -22,7 +22,7 @@ func (p *TextProjection) Forward(x ggml.Tensor) ggml.Tensor {
 
 // talkerWeights are the tensors below "talker".
 type talkerWeights struct {
-	TextEmbd  ggml.Tensor    `gguf:"text_embd.weight" shape:"text,text_vocab" as:"rows"`
+	TextEmbd  nn.Table       `gguf:"text_embd" shape:"text,text_vocab"`
 	TextProj  TextProjection `gguf:"text_proj"`
 	CodecEmbd ggml.Tensor    `gguf:"codec_embd.weight" shape:"embd,vocab" as:"rows"`
 	Stack     `gguf:""`

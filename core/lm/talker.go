@@ -146,7 +146,9 @@ func (t *Talker) prefill(p *prompt.Prompt, rows []prompt.Row, at int, xvector []
 		return err
 	}
 	defer g.Free()
-	in.set(p, rows, xvector)
+	if err := in.set(p, rows, xvector); err != nil {
+		return err
+	}
 	span.SetFixed()
 	if err := g.Compute(); err != nil {
 		return err

@@ -41,6 +41,7 @@ type Loader struct {
 	used    map[string]bool
 	check   []*gguf.TensorInfo
 	idle    map[*gguf.TensorInfo]bool // not read in place once loaded
+	sparse  map[*gguf.TensorInfo]bool // rows are checked when they are read
 }
 
 // Weights owns the memory of what a Loader has loaded.
@@ -70,7 +71,7 @@ func (w *Weights) Bytes() (inPlace, copied uint64) {
 // NewLoader starts loading from an open file, which must stay open as long as the weights live.
 func NewLoader(be *ggml.Backend, file *gguf.File) *Loader {
 	n := 4 * (len(file.Tensors()) + 16) // a tensor may be split into a few
-	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}}
+	l := &Loader{be: be, file: file, copies: be.NewArena(n), used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}, sparse: map[*gguf.TensorInfo]bool{}}
 	for _, m := range file.Mappings() {
 		a, err := be.Wrap(m, n)
 		if err != nil {
@@ -392,10 +393,13 @@ func inParallel(n int, f func(i int) error) error {
 	return nil
 }
 
-// checkTensor refuses NaN and infinite weights, and matrices that were never filled in. It reads all the data.
+// checkTensor refuses NaN and infinite weights, and matrices that were never filled in. It reads all the data but that
+// of a Table.
 func (l *Loader) checkTensor(t *gguf.TensorInfo) error {
-	if err := l.file.CheckFinite(t); err != nil {
-		return err
+	if !l.sparse[t] {
+		if err := l.file.CheckFinite(t); err != nil {
+			return err
+		}
 	}
 	if len(t.Shape) > 1 && t.Shape[1] > 1 && l.file.AllZero(t) {
 		return fmt.Errorf("%s: all zero", t.Name)
