@@ -34,6 +34,7 @@ var lattice = map[string]string{
 	"core/bpe":       "",
 	"core/sample":    "",
 	"core/audio":     "",
+	"core/text":      "",
 	"core/voicefile": "internal/atomicfile",
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 
