@@ -26,7 +26,7 @@ var types = []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0}
 // convertTiny converts a tiny checkpoint and opens the result.
 func convertTiny(t *testing.T, name string, typ gguf.Type) *gguf.File {
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%v.gguf", name, typ))
-	require.NoError(t, convert.Convert(convert.Options{Src: filepath.Join(golden.Checkpoints(t), name), Dst: path, Type: typ}))
+	require.NoError(t, convert.Convert(convert.Options{Src: filepath.Join(golden.Checkpoints(t), name), Type: typ.String(), WriteOptions: convert.WriteOptions{Dst: path}}))
 	f, err := gguf.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
@@ -347,7 +347,7 @@ func TestConversionIsDeterministic(t *testing.T) {
 	var files [2][]byte
 	for i := range files {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		require.NoError(t, convert.Convert(convert.Options{Src: src, Dst: path, Type: gguf.Q8_0}))
+		require.NoError(t, convert.Convert(convert.Options{Src: src, Type: "Q8_0", WriteOptions: convert.WriteOptions{Dst: path}}))
 		var err error
 		files[i], err = os.ReadFile(path)
 		require.NoError(t, err)
@@ -358,7 +358,7 @@ func TestConversionIsDeterministic(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var last, all int64
 	var names []string
-	o := convert.Options{Src: filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), Dst: filepath.Join(t.TempDir(), "x"), Type: gguf.F16}
+	o := convert.Options{Src: filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), Type: "F16", WriteOptions: convert.WriteOptions{Dst: filepath.Join(t.TempDir(), "x")}}
 	o.Progress = func(done, total int64, name string) {
 		assert.GreaterOrEqual(t, done, last)
 		last, all = done, total
@@ -376,12 +376,12 @@ func TestCancelledConversionLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
 	err := convert.ConvertContext(ctx, convert.Options{
-		Src: filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), Dst: filepath.Join(dir, "x.gguf"), Type: gguf.F32,
-		Progress: func(int64, int64, string) {
+		Src: filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), Type: "F32",
+		WriteOptions: convert.WriteOptions{Dst: filepath.Join(dir, "x.gguf"), Progress: func(int64, int64, string) {
 			if calls++; calls == 100 {
 				cancel()
 			}
-		},
+		}},
 	})
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, 100, calls)
@@ -394,9 +394,9 @@ func TestCancelledConversionLeavesNothing(t *testing.T) {
 func TestShardedCheckpoint(t *testing.T) {
 	dir := copyTiny(t, "tiny-customvoice-06")
 	whole, shards := filepath.Join(dir, "a.gguf"), filepath.Join(dir, "b.gguf")
-	require.NoError(t, convert.Convert(convert.Options{Src: dir, Dst: whole, Type: gguf.BF16}))
+	require.NoError(t, convert.Convert(convert.Options{Src: dir, Type: "BF16", WriteOptions: convert.WriteOptions{Dst: whole}}))
 	shard(t, dir)
-	require.NoError(t, convert.Convert(convert.Options{Src: dir, Dst: shards, Type: gguf.BF16}))
+	require.NoError(t, convert.Convert(convert.Options{Src: dir, Type: "BF16", WriteOptions: convert.WriteOptions{Dst: shards}}))
 	a, err := os.ReadFile(whole)
 	require.NoError(t, err)
 	b, err := os.ReadFile(shards)
@@ -486,7 +486,7 @@ func TestSpoiledCheckpoints(t *testing.T) {
 			x.Dtype = "I16"
 			h[norm] = x
 		}),
-		norm + ": element 3 is NaN": edit(func(h header, data []byte) {
+		"talker.output_norm.weight: element 3 is NaN": edit(func(h header, data []byte) {
 			at := h[norm].Offsets[0] + 6
 			data[at], data[at+1] = 0xc0, 0x7f
 		}),
@@ -507,7 +507,7 @@ func TestSpoiledCheckpoints(t *testing.T) {
 			dir := copyTiny(t, "tiny-customvoice-06")
 			spoil(t, dir)
 			dst := filepath.Join(t.TempDir(), "x.gguf")
-			err := convert.Convert(convert.Options{Src: dir, Dst: dst, Type: gguf.Q8_0})
+			err := convert.Convert(convert.Options{Src: dir, Type: "Q8_0", WriteOptions: convert.WriteOptions{Dst: dst}})
 			assert.ErrorIs(t, err, convert.ErrInput)
 			assert.ErrorContains(t, err, want)
 			left, err := os.ReadDir(filepath.Dir(dst))
@@ -522,7 +522,7 @@ func TestSparseGenerationConfig(t *testing.T) {
 	dir := copyTiny(t, "tiny-customvoice-06")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "generation_config.json"), []byte(`{"top_k": null, "subtalker_do_sample": false}`), 0o666))
 	dst := filepath.Join(dir, "x.gguf")
-	require.NoError(t, convert.Convert(convert.Options{Src: dir, Dst: dst, Type: gguf.F32}))
+	require.NoError(t, convert.Convert(convert.Options{Src: dir, Type: "F32", WriteOptions: convert.WriteOptions{Dst: dst}}))
 	f, err := gguf.Open(dst)
 	require.NoError(t, err)
 	defer f.Close()
@@ -537,12 +537,13 @@ func TestSparseGenerationConfig(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	src := filepath.Join(golden.Checkpoints(t), "tiny-customvoice-06")
-	err := convert.Convert(convert.Options{Src: src, Dst: filepath.Join(t.TempDir(), "x"), Type: gguf.Q4_K})
-	assert.EqualError(t, err, "convert: type Q4_K is not one of F32, F16, BF16, Q8_0")
-	err = convert.Convert(convert.Options{Src: src, Dst: filepath.Join(t.TempDir(), "none", "x"), Type: gguf.F32})
+	err := convert.Convert(convert.Options{Src: src, Type: "Q4_K", WriteOptions: convert.WriteOptions{Dst: filepath.Join(t.TempDir(), "x")}})
+	assert.ErrorIs(t, err, convert.ErrRequest)
+	assert.ErrorContains(t, err, "convert: type Q4_K is not one of F32, BF16, F16, Q8_0, ")
+	err = convert.Convert(convert.Options{Src: src, Type: "F32", WriteOptions: convert.WriteOptions{Dst: filepath.Join(t.TempDir(), "none", "x")}})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	assert.NotErrorIs(t, err, convert.ErrInput)
-	err = convert.Convert(convert.Options{Src: filepath.Dir(src), Dst: filepath.Join(t.TempDir(), "x"), Type: gguf.F32})
+	err = convert.Convert(convert.Options{Src: filepath.Dir(src), Type: "F32", WriteOptions: convert.WriteOptions{Dst: filepath.Join(t.TempDir(), "x")}})
 	assert.ErrorIs(t, err, convert.ErrInput)
 }
 
@@ -560,7 +561,7 @@ func TestPythonReadsTheFiles(t *testing.T) {
 		exact := convertTiny(t, name, gguf.F32)
 		for _, typ := range types {
 			path := filepath.Join(t.TempDir(), "model.gguf")
-			require.NoError(t, convert.Convert(convert.Options{Src: filepath.Join(golden.Checkpoints(t), name), Dst: path, Type: typ}))
+			require.NoError(t, convert.Convert(convert.Options{Src: filepath.Join(golden.Checkpoints(t), name), Type: typ.String(), WriteOptions: convert.WriteOptions{Dst: path}}))
 			expected = append(expected, expect(t, path, exact))
 		}
 	}

@@ -15,13 +15,18 @@ import (
 	"github.com/libqwen/libqwen/internal/half"
 )
 
-// encodeAs converts the tensor "w" of a checkpoint with the given tensors.
-func encodeAs(t *testing.T, typ gguf.Type, w weight, tensors ...tensor) ([]byte, error) {
-	c, err := checkpointOf(t, map[string][]byte{weightsFile: pack(t, tensors...)})
-	require.NoError(t, err)
+// recode brings rows of 32 values from one plain type to another, in pieces.
+func recode(data []byte, from, to gguf.Type) ([]byte, error) {
 	var out bytes.Buffer
-	err = newEncoder().encode(context.Background(), &out, c, w, typ)
+	s := &Step{Name: "w", Shape: []int64{32, int64(len(data)) / 32 / int64(from.BlockBytes())}, From: from, To: to}
+	err := newQuantizer(2, func([]byte) {}).encode(context.Background(), &out, data, s)
 	return out.Bytes(), err
+}
+
+func f32s(x ...float32) []byte {
+	data := make([]byte, 4*len(x))
+	half.EncodeF32(data, x)
+	return data
 }
 
 // Q8_0 by its definition in float64: each q is the integer nearest to x/d within the error of ggml's float32 product.
@@ -57,79 +62,51 @@ func TestQuantizeQ8Exactly(t *testing.T) {
 	assert.Equal(t, make([]byte, 26+34+34), out[8:], "zeros stay zeros")
 }
 
-func TestEncodeTypes(t *testing.T) {
-	x := make([]float32, chunk+64) // more than a piece
+// TestRecodePlainTypes: more than a piece of each thread.
+func TestRecodePlainTypes(t *testing.T) {
+	x := make([]float32, 5*pieceSize+64)
 	for i := range x {
 		x[i] = float32(i%1000)/64 - 7
 	}
-	n := int64(len(x)) / 32
-	bf16 := tensor{"w", "BF16", []int64{n, 32}, make([]byte, 2*len(x))}
-	half.EncodeBF16(bf16.data, x)
-	f16 := tensor{"w", "F16", []int64{n, 32}, make([]byte, 2*len(x))}
-	half.EncodeF16(f16.data, x)
-	for _, source := range []tensor{f32("w", x, n, 32), bf16, f16} {
+	encode := func(x []float32, typ gguf.Type) []byte {
+		data := make([]byte, len(x)/typ.BlockSize()*typ.BlockBytes())
+		require.NoError(t, narrow(data, x, typ, 32))
+		return data
+	}
+	for _, from := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16} {
+		source := encode(x, from)
 		values := make([]float32, len(x))
-		switch source.dtype {
-		case "F32":
-			half.DecodeF32(values, source.data)
-		case "BF16":
-			half.DecodeBF16(values, source.data)
-		case "F16":
-			half.DecodeF16(values, source.data)
-		}
-		for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0} {
-			got, err := encodeAs(t, typ, weight{src: "w", shape: source.shape}, source)
+		require.NoError(t, widen(values, source, from))
+		for _, to := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0} {
+			got, err := recode(source, from, to)
 			require.NoError(t, err)
-			want := make([]byte, len(x)/typ.BlockSize()*typ.BlockBytes())
-			switch typ {
-			case gguf.F32:
-				half.EncodeF32(want, values)
-			case gguf.F16:
-				half.EncodeF16(want, values)
-			case gguf.BF16:
-				half.EncodeBF16(want, values)
-			case gguf.Q8_0:
-				quantizeQ8(want, values)
-			}
-			require.True(t, bytes.Equal(want, got), "%s to %v", source.dtype, typ)
+			require.True(t, bytes.Equal(encode(values, to), got), "%v to %v", from, to)
 		}
 	}
 }
 
-func TestEncodeCodebook(t *testing.T) {
-	sums, usage := f32("sum", []float32{1, 2, 3, 4, 5e-5, 6}, 3, 2), f32("usage", []float32{2, 3, 0}, 3)
-	got, err := encodeAs(t, gguf.F32, weight{src: "sum", usage: "usage", shape: []int64{3, 2}}, sums, usage)
-	require.NoError(t, err)
-	values := make([]float32, 6)
-	half.DecodeF32(values, got)
-	third, least := float32(3), float32(1e-5)
-	assert.Equal(t, []float32{0.5, 1, 1, 4 / third, 5e-5 / least, 6 / least}, values)
-}
-
-func TestEncodeErrors(t *testing.T) {
+func TestValuesThatATypeCannotHold(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
-	row := func(x float32) tensor { return f32("w", append(make([]float32, 31), x), 1, 32) }
+	row := func(x float32) []byte { return f32s(append(make([]float32, 31), x)...) }
 	for _, c := range []struct {
 		typ  gguf.Type
-		w    tensor
+		data []byte
 		want string
 	}{
-		{gguf.F32, row(nan), "w: element 31 is NaN, which F32 cannot hold"},
-		{gguf.F32, row(inf), "w: element 31 is -Inf"},
-		{gguf.F16, row(65520), "w: element 31 is 65520, which F16 cannot hold"},
+		{gguf.F32, row(nan), "element 31 or its scale is not finite"},
+		{gguf.BF16, row(nan), "element 31 is NaN, which BF16 cannot hold"},
+		{gguf.F16, row(inf), "element 31 is -Inf"},
+		{gguf.F16, row(65520), "element 31 is 65520, which F16 cannot hold"},
 		{gguf.BF16, row(math.MaxFloat32), "which BF16 cannot hold"},
-		{gguf.Q8_0, row(-1e9), "w: element 31 is -1e+09, which Q8_0 cannot hold"},
-		{gguf.F32, tensor{"w", "I64", []int64{1}, make([]byte, 8)}, "w: dtype I64 is not supported"},
+		{gguf.Q8_0, row(-1e9), "element 31 is -1e+09, which Q8_0 cannot hold"},
 	} {
-		_, err := encodeAs(t, c.typ, weight{src: "w", shape: c.w.shape}, c.w)
+		_, err := recode(c.data, gguf.F32, c.typ)
 		assert.ErrorIs(t, err, ErrInput)
 		assert.ErrorContains(t, err, c.want)
 	}
 	for _, x := range []float32{65519, -65519} {
-		got, err := encodeAs(t, gguf.F16, weight{src: "w", shape: []int64{1, 32}}, row(x))
+		got, err := recode(row(x), gguf.F32, gguf.F16)
 		require.NoError(t, err)
 		assert.Equal(t, uint16(0x7bff), binary.LittleEndian.Uint16(got[62:])&0x7fff)
 	}
-	_, err := encodeAs(t, gguf.F32, weight{src: "w", usage: "u", shape: []int64{1, 1}}, f32("w", []float32{1}, 1, 1), f32("u", []float32{nan}, 1))
-	assert.ErrorContains(t, err, "u: element 0 is NaN")
 }

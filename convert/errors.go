@@ -3,28 +3,30 @@ package convert
 import (
 	"errors"
 	"fmt"
+
+	"github.com/libqwen/libqwen/core/checkpoint"
 )
 
-// ErrInput is what every error is that lies in the checkpoint: a file that is missing or damaged, a field of the
-// configuration, a tensor. Other errors are the system's.
-var ErrInput = errors.New("unusable checkpoint")
+// The kinds of failure, for [errors.Is]. Other errors are the system's.
+var (
+	// ErrInput is what every error is that lies in the source: a file that is missing or damaged, a field, a tensor.
+	ErrInput = checkpoint.ErrInput
+	// ErrRequest is what every error is that lies in what was asked for.
+	ErrRequest = errors.New("request that cannot be met")
+	// ErrBackend is what the errors are that lie in ggml's libraries.
+	ErrBackend = errors.New("quantisers")
+)
 
-// inputError is an ErrInput with its own text.
-type inputError struct {
-	text  string
-	cause error // may be nil
-}
+// kindError is an error of a kind, with its own text.
+type kindError struct{ kind, err error }
 
-func (e *inputError) Error() string { return e.text }
-
-func (e *inputError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{ErrInput}
-	}
-	return []error{ErrInput, e.cause}
-}
+func (e *kindError) Error() string   { return e.err.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
 
 func inputf(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &inputError{err.Error(), errors.Unwrap(err)}
+	return &kindError{ErrInput, fmt.Errorf(format, args...)}
+}
+
+func requestf(format string, args ...any) error {
+	return &kindError{ErrRequest, fmt.Errorf(format, args...)}
 }

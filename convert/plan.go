@@ -1,24 +1,12 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
 )
-
-// ErrRequest is what every error is that lies in what was asked for, not in a file.
-var ErrRequest = errors.New("request that cannot be met")
-
-// requestError is an ErrRequest with its own text.
-type requestError struct{ text string }
-
-func (e *requestError) Error() string   { return e.text }
-func (*requestError) Is(err error) bool { return err == ErrRequest }
-
-func requestf(format string, args ...any) error { return &requestError{fmt.Sprintf(format, args...)} }
 
 // Override gives the tensors whose names fit a pattern of [path.Match] a type of their own.
 type Override struct {
@@ -81,6 +69,15 @@ var architectures = []string{"qwen3-tts", "qwen3-tts-tokenizer"}
 // NewPlan applies the policy to an open file of a talker or speech tokenizer, which must stay open as long as the plan
 // is in use. Errors are ErrRequest or ErrInput.
 func NewPlan(f *gguf.File, o QuantizeOptions) (*Plan, error) {
+	p, err := newPlan(f, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.check(o)
+}
+
+// newPlan is NewPlan for a source that may be of the wanted type already.
+func newPlan(f *gguf.File, o QuantizeOptions) (*Plan, error) {
 	r, err := findRecipe(o.Type)
 	if err != nil {
 		return nil, requestf("type %v", err)
@@ -115,7 +112,7 @@ func NewPlan(f *gguf.File, o QuantizeOptions) (*Plan, error) {
 			return nil, requestf("no tensor has a name like %s", o.Overrides[i].Pattern)
 		}
 	}
-	return p, p.check(o)
+	return p, nil
 }
 
 func checkArchitecture(f *gguf.File) error {
@@ -149,7 +146,7 @@ func (p *Plan) choose(t *gguf.TensorInfo, layers map[string]int, o QuantizeOptio
 	}
 	stack, layer := layerOf(t.Name)
 	c := p.recipe.choose(t.Name, t.Shape, layer, layers[stack])
-	if p.recipe.matrix.BlockSize() > 1 && len(t.Shape) > 1 && t.Type != c.typ && bitsOf(c.typ) >= bitsOf(t.Type) {
+	if p.recipe.matrix.BlockSize() > 1 && t.Type.BlockSize() > 1 && t.Type != c.typ && bitsOf(c.typ) >= bitsOf(t.Type) {
 		return choice{t.Type, fmt.Sprintf("%s; it stays what it is, %v would bring nothing back", c.why, c.typ)}, nil
 	}
 	return c, nil

@@ -3,7 +3,6 @@ package convert
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -182,27 +181,3 @@ func countLayers(names []string) map[string]int {
 	}
 	return layers
 }
-
-// storage is the type that a tensor is stored as in a file of type want; the shape is in PyTorch's order.
-func storage(name string, shape []int64, want gguf.Type) gguf.Type {
-	r, err := findRecipe(want.String())
-	if err != nil {
-		panic("convert: " + err.Error()) // CanWrite was asked
-	}
-	ggml := slices.Clone(shape)
-	slices.Reverse(ggml)
-	return r.choose(name, ggml, -1, 0).typ // types of a single kind have no wider layers
-}
-
-// fileType is the number that general.file_type has for files of the type.
-func fileType(t gguf.Type) (n uint32, ok bool) {
-	switch t {
-	case gguf.F32, gguf.F16, gguf.Q8_0, gguf.BF16:
-		r, _ := findRecipe(t.String())
-		return r.fileType, true
-	}
-	return 0, false
-}
-
-// CanWrite reports whether [Convert] can write files of the type.
-func CanWrite(t gguf.Type) bool { _, ok := fileType(t); return ok }

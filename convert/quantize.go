@@ -2,10 +2,10 @@ package convert
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/libqwen/libqwen/ggml"
@@ -18,18 +18,18 @@ type WriteOptions struct {
 	Dst     string // appears only once it is complete; an existing file is replaced
 	Threads int    // 0 is 1
 	GGMLDir string // where ggml's shared libraries are; "" searches (see ggml.Load)
-	// Progress is as that of [Options].
+	// Progress, if not nil, is called before each tensor with the bytes of tensor data written so far, of all, and the
+	// tensor's name, and once at the end with done == total and no name.
 	Progress func(done, total int64, name string)
 }
-
-// ErrBackend is what the errors are that lie in ggml's libraries.
-var ErrBackend = errors.New("quantisers")
 
 // Write makes the planned file, one tensor after the other, until ctx ends. The same plan gives the same bytes on any
 // number of threads.
 func (p *Plan) Write(ctx context.Context, o WriteOptions) error {
-	if err := ggml.Load(o.GGMLDir); err != nil {
-		return fmt.Errorf("%w: %w", ErrBackend, err)
+	if p.needsGGML() {
+		if err := ggml.Load(o.GGMLDir); err != nil {
+			return &kindError{ErrBackend, err}
+		}
 	}
 	w, err := gguf.NewWriter(o.Dst)
 	if err != nil {
@@ -48,6 +48,13 @@ func (p *Plan) Write(ctx context.Context, o WriteOptions) error {
 		return err
 	}
 	return w.Close()
+}
+
+// needsGGML tells whether there is a tensor that only ggml can encode or decode.
+func (p *Plan) needsGGML() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return s.From != s.To && (s.From.BlockSize() > 1 || s.To.BlockSize() > 1 && s.To != gguf.Q8_0)
+	})
 }
 
 // writeMetadata copies what the file says, but for what it says of its types and its layout.
@@ -122,7 +129,7 @@ func newQuantizer(threads int, release func([]byte)) *quantizer {
 func (q *quantizer) encode(ctx context.Context, dst io.Writer, data []byte, s *Step) error {
 	if s.From == s.To {
 		if i := s.From.FirstNonFinite(data); i >= 0 {
-			return inputf("element or block %d is not finite", i)
+			return inputf("element %d or its scale is not finite", i*s.From.BlockSize())
 		}
 		return q.write(ctx, dst, data)
 	}
@@ -223,10 +230,32 @@ func narrow(dst []byte, x []float32, t gguf.Type, row int) error {
 		half.EncodeF16(dst, x)
 	case gguf.BF16:
 		half.EncodeBF16(dst, x)
+	case gguf.Q8_0:
+		quantizeQ8(dst, x)
 	default:
 		return ggml.Quantize(t, dst, x, row)
 	}
 	return nil
+}
+
+// firstUnfit returns the index of the first element that type t cannot hold: infinite, NaN, or beyond its range.
+// It returns -1 if there is none.
+func firstUnfit(x []float32, t gguf.Type) int {
+	limit := float32(math.MaxFloat32)
+	switch t {
+	case gguf.F16:
+		limit = math.Nextafter32(65520, 0) // what rounds to 65504 or less
+	case gguf.BF16:
+		limit = math.Float32frombits(0x7f7f7fff)
+	case gguf.Q8_0:
+		limit = 127 * 65504 // the scale, a 127th of the largest, is F16
+	}
+	for i, v := range x {
+		if !(v >= -limit && v <= limit) { // so that NaN is unfit too
+			return i
+		}
+	}
+	return -1
 }
 
 // SameFile tells whether two paths lead to one file.

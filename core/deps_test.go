@@ -21,12 +21,12 @@ var lattice = map[string]string{
 	"cmd/qwen-convert": "convert ggml/gguf internal/cli",
 	"cmd/qwen-pull":    "hub internal/cli",
 	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile hub internal/atomicfile internal/cli",
-	"convert":          "ggml ggml/gguf internal/half",
+	"convert":          "core/checkpoint ggml ggml/gguf internal/half",
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
 
 	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
-	"core/model":     "core/bpe core/prompt core/sample ggml/gguf",
+	"core/model":     "core/bpe core/checkpoint core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",
 	"core/nn":        "ggml ggml/gguf ggml/kernels internal/half",
@@ -43,7 +43,9 @@ var lattice = map[string]string{
 	"ggml/gguf":     "internal/half internal/mmap",
 	"internal/half": "",
 	"internal/npy":  "",
-	"internal/mmap": "",
+
+	"core/checkpoint": "ggml/gguf internal/half internal/mmap",
+	"internal/mmap":   "",
 
 	"internal/atomicfile": "",
 	"hub":                 "internal/atomicfile",

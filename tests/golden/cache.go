@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/libqwen/libqwen/convert"
-	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,7 +26,7 @@ func Checkpoints(tb testing.TB) string {
 }
 
 // GGUF returns the path of a tiny checkpoint (a name of Models) converted to GGUF, its large matrices stored as typ
-// (F32, F16, BF16 or Q8_0). The file is made once for each state of the converter's sources.
+// (one of convert.Recipes). The file is made once for each state of the converter's sources.
 func GGUF(tb testing.TB, model, typ string) string {
 	tb.Helper()
 	file, err := converted(model, typ)
@@ -51,10 +50,6 @@ func checkpoints() (string, error) {
 }
 
 func converted(model, typ string) (string, error) {
-	t, err := gguf.ParseType(typ)
-	if err != nil {
-		return "", fmt.Errorf("golden: %w", err)
-	}
 	src, err := checkpoints()
 	if err != nil {
 		return "", err
@@ -65,7 +60,7 @@ func converted(model, typ string) (string, error) {
 	}
 	key, err := hashTree(os.DirFS(top), func(file string) bool {
 		return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go")
-	}, "convert", "ggml/gguf", "internal") // what the converter is made of
+	}, "convert", "core/checkpoint", "ggml/gguf", "internal") // what the converter is made of
 	if err != nil {
 		return "", err
 	}
@@ -74,8 +69,16 @@ func converted(model, typ string) (string, error) {
 		return "", err
 	}
 	return once(filepath.Join(dir, model+"-"+typ+".gguf"), func(dst string) error {
-		return convert.Convert(convert.Options{Src: filepath.Join(src, model), Dst: dst, Type: t})
+		return convert.Convert(convert.Options{Src: filepath.Join(src, model), Type: typ, WriteOptions: convert.WriteOptions{Dst: dst, GGMLDir: ggmlDir(top)}})
 	})
+}
+
+// ggmlDir is where tests take ggml from, for the types that only it can write.
+func ggmlDir(top string) string {
+	if dir := os.Getenv("QWEN_GGML_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(top, ".ggml")
 }
 
 // once returns path, after having had it made if it isn't there. What is made appears under its name only when it is

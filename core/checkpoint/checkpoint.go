@@ -1,4 +1,11 @@
-package convert
+// Package checkpoint reads Qwen3-TTS checkpoint directories, as published, without converting them: one opens as the GGUF
+// file that it would become.
+//
+// A talker checkpoint has config.json, generation_config.json, vocab.json, merges.txt, tokenizer_config.json and
+// model.safetensors (or its shards and their index); a speech tokenizer has config.json and model.safetensors.
+// From the configuration follows the exact list of tensors (talker.go, speaker.go, codec.go), with which the
+// checkpoint must agree by name and shape.
+package checkpoint
 
 import (
 	"encoding/json"
@@ -39,17 +46,19 @@ func openCheckpoint(dir string) (*checkpoint, error) {
 	}
 	c := &checkpoint{dir: dir, config: config}
 	if err := c.openWeights(); err != nil {
-		c.Close()
+		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// Close closes the weight files.
-func (c *checkpoint) Close() {
+// Close unmaps the weight files.
+func (c *checkpoint) Close() error {
+	var err error
 	for _, f := range c.files {
-		f.file.Close()
+		err = errors.Join(err, f.mapping.Close())
 	}
+	return err
 }
 
 func (c *checkpoint) exists(name string) bool {
@@ -113,6 +122,7 @@ func (c *checkpoint) openShards() error {
 			if shardOf[name] != shard {
 				return inputf("%s: %s: the index does not place it there", shard, name)
 			}
+			t.file = len(c.files) - 1
 			c.tensors[name] = t
 		}
 	}

@@ -1,16 +1,19 @@
-package convert
+package checkpoint
 
 import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/libqwen/libqwen/internal/mmap"
 )
 
 // maxHeader is the largest header that the format allows, in bytes.
@@ -29,7 +32,9 @@ var dtypes = map[string]int64{
 type sourceTensor struct {
 	dtype string
 	shape []int64 // as in PyTorch: the last is the length of a row
-	data  *io.SectionReader
+	file  int     // number of the file, among the checkpoint's
+	at    int64   // where its data begin in the file
+	size  int64   // in bytes
 }
 
 // safetensors is an open file of the format
@@ -38,27 +43,33 @@ type sourceTensor struct {
 //
 // with offsets from the start of the data.
 type safetensors struct {
-	file    *os.File
+	mapping *mmap.File
 	tensors map[string]sourceTensor
 }
 
-// openSafetensors opens a file and checks its header: whatever it describes lies in the file.
+// openSafetensors maps a file and checks its header: whatever it describes lies in the file.
 func openSafetensors(path string) (*safetensors, error) {
 	file, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		file.Close()
 		return nil, err
 	}
 	tensors, err := readSafetensors(file, info.Size())
 	if err != nil {
-		file.Close()
 		return nil, inputf("%s: %w", path, err)
 	}
-	return &safetensors{file, tensors}, nil
+	if info.Size() > math.MaxInt {
+		return nil, inputf("%s: %d bytes are too many for this machine", path, info.Size())
+	}
+	mapping, err := mmap.Map(file, int(info.Size()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: map: %w", path, err)
+	}
+	return &safetensors{mapping, tensors}, nil
 }
 
 // openRegular opens a file of the checkpoint for reading. A missing one is an error of the input.
@@ -102,7 +113,7 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]sourceTensor, error)
 	if _, err := r.ReadAt(header, 8); err != nil {
 		return nil, err
 	}
-	return parseHeader(header, io.NewSectionReader(r, 8+int64(n), size-8-int64(n)))
+	return parseHeader(header, 8+int64(n), size-8-int64(n))
 }
 
 // pointer recognises the small text file that Git LFS leaves in place of a large file.
@@ -115,8 +126,8 @@ func pointer(r io.ReaderAt) string {
 	return ""
 }
 
-// parseHeader checks the header's JSON against the data that follow it.
-func parseHeader(header []byte, data *io.SectionReader) (map[string]sourceTensor, error) {
+// parseHeader checks the header's JSON against the data that follow it: so many bytes, from start on.
+func parseHeader(header []byte, start, data int64) (map[string]sourceTensor, error) {
 	entries, err := parseObject(header)
 	if err != nil {
 		return nil, inputf("header: %w", err)
@@ -147,10 +158,10 @@ func parseHeader(header []byte, data *io.SectionReader) (map[string]sourceTensor
 			return nil, inputf("header: %s: data_offsets [%d, %d], but %s %v takes %d bytes",
 				name, begin, end, *entry.Dtype, *entry.Shape, size)
 		}
-		if end > data.Size() {
-			return nil, inputf("%s: data up to byte %d of %d: truncated download?", name, end, data.Size())
+		if end > data {
+			return nil, inputf("%s: data up to byte %d of %d: truncated download?", name, end, data)
 		}
-		tensors[name] = sourceTensor{*entry.Dtype, *entry.Shape, io.NewSectionReader(data, begin, size)}
+		tensors[name] = sourceTensor{dtype: *entry.Dtype, shape: *entry.Shape, at: start + begin, size: size}
 		extents = append(extents, extent{name, begin, end})
 	}
 	return tensors, checkOverlap(extents)

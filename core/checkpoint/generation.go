@@ -1,4 +1,4 @@
-package convert
+package checkpoint
 
 // sampling stores the defaults of generation_config.json. A field that is absent there has the engine's default.
 func sampling(m *model, dir string) error {

@@ -1,10 +1,14 @@
-package convert
+package checkpoint
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/libqwen/libqwen/ggml/gguf"
+)
 
 // model is what a checkpoint becomes.
 type model struct {
-	metadata []entry
+	metadata []gguf.Entry
 	layout
 	textVocab int      // rows of the text embedding; 0 for the codec
 	textIDs   []textID // text tokens that the prompt is made of
@@ -16,13 +20,9 @@ type textID struct {
 	id    int
 }
 
-// entry is a metadata key with its value, of a type that gguf.Writer takes.
-type entry struct {
-	key   string
-	value any
+func (m *model) set(key string, value any) {
+	m.metadata = append(m.metadata, gguf.Entry{Key: key, Value: value})
 }
-
-func (m *model) set(key string, value any) { m.metadata = append(m.metadata, entry{key, value}) }
 
 // setInt stores an integer as GGUF files of this kind have them.
 func (m *model) setInt(key string, n int) { m.set(key, uint32(n)) }

@@ -1,4 +1,4 @@
-package convert
+package checkpoint
 
 import (
 	"encoding/json"
@@ -10,13 +10,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // realShapes are the names and shapes of the state dicts of the official classes at the published sizes.
 func realShapes(t *testing.T, model string) map[string][]int64 {
-	data, err := os.ReadFile("../tests/golden/data/real_tensor_shapes.json")
+	data, err := os.ReadFile("../../tests/golden/data/real_tensor_shapes.json")
 	require.NoError(t, err)
 	var all map[string]map[string][]int64
 	require.NoError(t, json.Unmarshal(data, &all))
@@ -162,29 +160,6 @@ func TestMatchNamesTheCulprit(t *testing.T) {
 	assert.ErrorContains(t, c.match(shapes), usage+": shape [2047], but [2048] expected for tok_dec.vq_first.0.codebook")
 }
 
-func TestStorage(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		shape []int64
-		want  [4]gguf.Type // for F32, F16, BF16, Q8_0
-	}{
-		{"talker.blk.0.attn_q.weight", []int64{2048, 1024}, [4]gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0}},
-		{"talker.blk.0.attn_norm.weight", []int64{2048}, [4]gguf.Type{}},
-		{"matrix", []int64{32, 48}, [4]gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.F16}},
-		{"tok_dec.dec.0.conv.weight", []int64{1536, 1024, 7}, [4]gguf.Type{gguf.F32, gguf.F16, gguf.F16, gguf.F16}},
-		{"wide.kernel", []int64{4, 4, 32}, [4]gguf.Type{gguf.F32, gguf.F16, gguf.F16, gguf.F16}},
-		{"tok_enc.vq_semantic.0.codebook", []int64{2048, 256}, [4]gguf.Type{}},
-		{"tok_dec.vq_rest.output_proj.weight", []int64{512, 256, 1}, [4]gguf.Type{}},
-		{"spk_enc.fc.weight", []int64{2048, 3072, 1}, [4]gguf.Type{}},
-		{"spk_enc.mfa.weight", []int64{1536, 1536, 1}, [4]gguf.Type{}},
-		{"tok_dec.pre_tfm.blk.0.attn_scale", []int64{512}, [4]gguf.Type{}},
-	} {
-		for i, want := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0} {
-			assert.Equal(t, c.want[i], storage(c.name, c.shape, want), "%s in %v", c.name, want)
-		}
-	}
-}
-
 // Wrong configurations name the field with its path.
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
@@ -267,9 +242,9 @@ func TestMetadataKeys(t *testing.T) {
 		require.NoError(t, err)
 		seen := map[string]bool{}
 		for _, e := range m.metadata {
-			assert.False(t, seen[e.key], e.key)
-			assert.Regexp(t, known, e.key)
-			seen[e.key] = true
+			assert.False(t, seen[e.Key], e.Key)
+			assert.Regexp(t, known, e.Key)
+			seen[e.Key] = true
 		}
 	}
 }
