@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/libqwen/libqwen/core/checkpoint"
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // Options says what to convert, into what.
@@ -39,9 +40,14 @@ func convert(ctx context.Context, o Options) error {
 		return err
 	}
 	defer f.Close()
-	plan, err := newPlan(f, QuantizeOptions{Type: o.Type})
+	plan, err := NewConversion(f, o.Type)
 	if err != nil {
 		return err
 	}
 	return plan.Write(ctx, o.WriteOptions)
+}
+
+// NewConversion is [NewPlan] for an open checkpoint, which may have the types that are wanted already.
+func NewConversion(f *gguf.File, typ string) (*Plan, error) {
+	return newPlan(f, QuantizeOptions{Type: typ})
 }

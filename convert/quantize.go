@@ -26,10 +26,8 @@ type WriteOptions struct {
 // Write makes the planned file, one tensor after the other, until ctx ends. The same plan gives the same bytes on any
 // number of threads.
 func (p *Plan) Write(ctx context.Context, o WriteOptions) error {
-	if p.needsGGML() {
-		if err := ggml.Load(o.GGMLDir); err != nil {
-			return &kindError{ErrBackend, err}
-		}
+	if err := p.load(o.GGMLDir); err != nil {
+		return err
 	}
 	w, err := gguf.NewWriter(o.Dst)
 	if err != nil {
@@ -50,6 +48,16 @@ func (p *Plan) Write(ctx context.Context, o WriteOptions) error {
 	return w.Close()
 }
 
+// load binds ggml's libraries if they are needed.
+func (p *Plan) load(dir string) error {
+	if p.needsGGML() {
+		if err := ggml.Load(dir); err != nil {
+			return &kindError{ErrBackend, err}
+		}
+	}
+	return nil
+}
+
 // needsGGML tells whether there is a tensor that only ggml can encode or decode.
 func (p *Plan) needsGGML() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
@@ -59,9 +67,8 @@ func (p *Plan) needsGGML() bool {
 
 // writeMetadata copies what the file says, but for what it says of its types and its layout.
 func (p *Plan) writeMetadata(w *gguf.Writer) error {
-	const fileType, version = "general.file_type", "general.quantization_version"
 	for _, key := range p.file.Keys() {
-		if key == fileType || key == version || key == "general.alignment" {
+		if slices.Contains(ownKeys, key) {
 			continue
 		}
 		v, _ := p.file.Value(key)
@@ -69,12 +76,12 @@ func (p *Plan) writeMetadata(w *gguf.Writer) error {
 			return err
 		}
 	}
-	if err := w.Add(fileType, p.recipe.fileType); err != nil {
+	if err := w.Add("general.file_type", p.recipe.fileType); err != nil {
 		return err
 	}
 	for _, s := range p.Steps {
 		if s.To.BlockSize() > 1 {
-			return w.Add(version, uint32(quantizationVersion))
+			return w.Add("general.quantization_version", uint32(quantizationVersion))
 		}
 	}
 	return nil

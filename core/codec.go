@@ -32,7 +32,7 @@ func OpenCodec(opts Options) (*Codec, error) {
 }
 
 func (c *Codec) open(opts Options) error {
-	if opts.CodecPath == "" {
+	if opts.codecPath() == "" {
 		return fail(ErrInvalid, "codec_path: missing")
 	}
 	if err := opts.checkDevice(); err != nil {
@@ -42,7 +42,7 @@ func (c *Codec) open(opts Options) error {
 	if err != nil {
 		return err
 	}
-	if c.extractor.tokenizer, err = c.openFile(opts.CodecPath, codec.Architecture, "speech tokenizer"); err != nil {
+	if c.extractor.tokenizer, err = c.openFile(opts.codecPath(), codec.Architecture, "speech tokenizer"); err != nil {
 		return err
 	}
 	if opts.TalkerPath != "" {
@@ -116,7 +116,7 @@ func loadDecoder(be *ggml.Backend, f *gguf.File, opts *Options) (*codec.Decoder,
 			return d, nil
 		}
 	}
-	return nil, loadError(opts.CodecPath, err)
+	return nil, loadError(opts.codecPath(), err)
 }
 
 // Close releases everything.

@@ -18,7 +18,7 @@ const module = "github.com/libqwen/libqwen/"
 var lattice = map[string]string{
 	"capi":             "core core/audio core/voicefile",
 	"cmd/qwen-codec":   "core core/audio core/voicefile internal/atomicfile internal/cli",
-	"cmd/qwen-convert": "convert ggml/gguf internal/cli",
+	"cmd/qwen-convert": "convert core core/checkpoint internal/cli",
 	"cmd/qwen-pull":    "hub internal/cli",
 	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile hub internal/atomicfile internal/cli",
 	"convert":          "core/checkpoint ggml ggml/gguf internal/half",

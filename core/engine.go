@@ -32,8 +32,8 @@ const SampleRate = codec.SampleRate
 
 // Options say what to open and where to run it. The zero value of each optional field means the default.
 type Options struct {
-	TalkerPath string // GGUF of the Talker and CodePredictor
-	CodecPath  string // GGUF of the 12 Hz speech tokenizer
+	TalkerPath string // GGUF of the Talker and CodePredictor, or the directory of their checkpoint
+	CodecPath  string // GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory
 
 	Device  string // "auto" (default) or "cpu"
 	Threads int    // CPU threads; 0 takes QWEN_THREADS, else DefaultThreads
@@ -110,7 +110,7 @@ func (o *Options) check() error {
 	switch {
 	case o.TalkerPath == "":
 		return fail(ErrInvalid, "talker_path: missing")
-	case o.CodecPath == "":
+	case o.codecPath() == "":
 		return fail(ErrInvalid, "codec_path: missing")
 	case o.MaxBatch < 0 || o.MaxBatch > maxBatch:
 		return fail(ErrInvalid, "max_batch: %d is not in 0..%d", o.MaxBatch, maxBatch)
@@ -120,6 +120,18 @@ func (o *Options) check() error {
 		return fail(ErrInvalid, "codec_chunk_sec: %v is not in 0..%d", o.ChunkSeconds, maxChunkSeconds)
 	}
 	return o.checkDevice()
+}
+
+// HoldsCodec tells whether a path is the directory of a talker's checkpoint that holds the speech tokenizer as well, so
+// that Options.CodecPath need not be set.
+func HoldsCodec(talkerPath string) bool { return model.HasCodec(talkerPath) }
+
+// codecPath is where the speech tokenizer is.
+func (o *Options) codecPath() string {
+	if o.CodecPath == "" && model.HasCodec(o.TalkerPath) {
+		return o.TalkerPath
+	}
+	return o.CodecPath
 }
 
 func (o *Options) checkDevice() error {
@@ -139,7 +151,7 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	tokenizer, err := e.openFile(e.opts.CodecPath, codec.Architecture, "speech tokenizer")
+	tokenizer, err := e.openFile(e.opts.codecPath(), codec.Architecture, "speech tokenizer")
 	if err != nil {
 		return err
 	}

@@ -12,109 +12,156 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/libqwen/libqwen/convert"
-	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/checkpoint"
 	"github.com/libqwen/libqwen/internal/cli"
 )
 
-// Exit codes by kind of failure, for scripts: those of qwen-tts and qwen-codec.
-const (
-	exitOK          = 0
-	exitUsage       = 2   // how the command was called
-	exitInput       = 4   // what the checkpoint holds
-	exitIO          = 6   // reading or writing
-	exitInterrupted = 130 // the shell's convention for SIGINT
-)
-
-const long = `Make the GGUF file of a Qwen3-TTS checkpoint directory: of a talker (Base, CustomVoice, VoiceDesign) or of the
+const about = `Makes the GGUF file of a Qwen3-TTS checkpoint directory: of a talker (Base, CustomVoice, VoiceDesign) or of the
 12 Hz speech tokenizer, which talker directories hold in speech_tokenizer/. Speaking needs one file of each.
+Given a folder for the output, it converts every checkpoint that it finds in IN, under the published names, and
+leaves out what is there already and matches: it can be stopped and run again.
 
-The type is that of the large matrices; vectors and codebooks stay F32, convolution kernels are F16 unless the type
-is F32.
+Types, from large to small:
+  F32       nothing is lost; the default
+  BF16      half the size; talkers are published in it, so their matrices lose nothing
+  F16       half the size
+  Q8_0      about a quarter of the size, and the fastest on CPUs
+  Q6_K, Q5_K_M, Q5_K_S, Q4_K_M, Q4_K_S, Q4_0, Q3_K_M, Q2_K  smaller and coarser, see qwen-quantize`
 
-  F32    nothing is lost; the default
-  BF16   half the size; talkers are published in it, so their matrices lose nothing
-  F16    half the size
-  Q8_0   about a quarter of the size, and the fastest
+// options are the flags as given.
+type options struct {
+	typ, codecType string
+	force, verbose bool
+	threads        int
+}
 
-Exit codes: 0 done, 2 flags, 4 the checkpoint, 6 reading or writing, 130 stopped; no half-written file is left behind.`
+// An app is one run of the command. Results go to stdout, all else to stderr.
+type app struct {
+	stdout, stderr io.Writer
+	console        *cli.Console
+	options        options
+}
 
-// usageError marks a mistake in how the command was called.
-type usageError struct{ error }
+// run executes the command line and returns the exit code; a failure is one line on stderr.
+func (a *app) run(ctx context.Context, args []string) int {
+	a.console = cli.NewConsole(a.stderr, "qwen-convert")
+	return cli.Execute(ctx, a.command(), args, cli.Streams{Out: a.stdout, Err: a.stderr}, a.console)
+}
 
-// run is the command: it returns the exit code. Results go to stdout, all else to stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var typeName string
-	var force bool
-	cmd := &cobra.Command{
-		Use:           "qwen-convert [--type F32|F16|BF16|Q8_0] [--force] CHECKPOINT_DIR OUT.gguf",
-		Short:         "Make the GGUF file of a Qwen3-TTS checkpoint",
-		Long:          long,
-		Example:       "  qwen-convert --type Q8_0 Qwen3-TTS-12Hz-1.7B-CustomVoice talker.gguf\n  qwen-convert Qwen3-TTS-12Hz-1.7B-CustomVoice/speech_tokenizer tokenizer.gguf",
-		Version:       version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
+func (a *app) command() *cobra.Command {
+	o := &a.options
+	var flags cli.Flags
+	f := flags.Group("Output")
+	f.StringVarP(&o.typ, "type", "t", "F32", "`type` of the files")
+	f.StringVar(&o.codecType, "codec-type", "", "another `type` for speech tokenizers, when a folder is converted")
+	f.BoolVarP(&o.force, "force", "f", false, "replace files that exist")
+	f = flags.Group("Machine")
+	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
+	flags.Information(&o.verbose, "each tensor")
+	return cli.Command{
+		Usage:   "qwen-convert [flags] CHECKPOINT_DIR OUT.gguf, or qwen-convert [flags] IN OUT_DIR",
+		About:   about,
+		Version: version,
+		Flags:   flags,
+		Args: func(args []string) error {
 			if len(args) != 2 {
-				return usageError{fmt.Errorf("CHECKPOINT_DIR and OUT.gguf expected, %d arguments given; see --help", len(args))}
+				return cli.Usagef("CHECKPOINT_DIR and OUT.gguf expected, %d arguments given", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return convertTo(cmd.Context(), args[0], args[1], typeName, force, stderr)
+		Run: func(cmd *cobra.Command) error {
+			args := cmd.Flags().Args()
+			return a.convert(cmd.Context(), args[0], args[1])
 		},
-	}
-	cmd.Flags().StringVarP(&typeName, "type", "t", "F32", "type of the large matrices: F32, F16, BF16 or Q8_0")
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "replace OUT.gguf if it exists")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.SetVersionTemplate("libqwen {{.Version}}\n")
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
-	if err != nil {
-		notef(stderr, "%v", err)
-	}
-	return exitCode(err)
+	}.Cobra()
 }
 
-// notef prints one line to stderr, whatever the message quotes.
-func notef(stderr io.Writer, format string, args ...any) {
-	line := strings.Join(strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' || r == '\r' }), " ")
-	fmt.Fprintf(stderr, "qwen-convert: %s\n", line)
-}
-
-func exitCode(err error) int {
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.Is(err, convert.ErrInput):
-		return exitInput
-	}
-	return exitIO
-}
-
-func convertTo(ctx context.Context, src, dst, typeName string, force bool, stderr io.Writer) error {
-	t, err := gguf.ParseType(typeName)
-	if err != nil || !convert.CanWrite(t) {
-		return usageError{fmt.Errorf("--type %s: not one of F32, F16, BF16, Q8_0", typeName)}
-	}
-	if _, err := os.Lstat(dst); err == nil && !force {
-		return usageError{fmt.Errorf("%s: exists; --force replaces it", dst)}
-	}
-	show, clear := cli.ByteBar(stderr)
-	err = convert.ConvertContext(ctx, convert.Options{Src: src, Dst: dst, Type: t, Progress: show})
-	clear()
-	if err != nil {
+func (a *app) convert(ctx context.Context, src, dst string) (err error) {
+	o := &a.options
+	if o.threads, err = core.Threads(o.threads); err != nil {
 		return err
 	}
-	codec := filepath.Join(src, "speech_tokenizer")
-	if _, err := os.Stat(filepath.Join(codec, "config.json")); err == nil {
-		notef(stderr, "%s is the talker only; convert %s too, for its codec", dst, codec)
+	for flag, typ := range map[string]string{"--type": o.typ, "--codec-type": o.codecType} {
+		if typ != "" && !known(typ) {
+			return cli.Usagef("%s %s: not one of %s", flag, typ, strings.Join(convert.Recipes(), ", "))
+		}
+	}
+	if isFolder(dst) {
+		return a.folder(ctx, src, dst)
+	}
+	return a.single(ctx, src, dst)
+}
+
+func known(typ string) bool {
+	for _, name := range convert.Recipes() {
+		if strings.EqualFold(name, typ) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFolder tells whether the output is a folder: one that is there, or what does not look like a file.
+func isFolder(dst string) bool {
+	info, err := os.Stat(dst)
+	if err == nil {
+		return info.IsDir()
+	}
+	return filepath.Ext(dst) == "" || strings.HasSuffix(dst, "/") || strings.HasSuffix(dst, string(os.PathSeparator))
+}
+
+// single converts one checkpoint to one file.
+func (a *app) single(ctx context.Context, src, dst string) error {
+	if _, err := os.Lstat(dst); err == nil && !a.options.force {
+		return cli.Usagef("%s: exists; --force replaces it", dst)
+	}
+	show, clear := a.progress()
+	err := convert.ConvertContext(ctx, convert.Options{Src: src, Type: a.options.typ, WriteOptions: a.write(dst, show)})
+	clear()
+	if err != nil {
+		return kind(err)
+	}
+	if codec := filepath.Join(src, checkpoint.TokenizerDir); checkpoint.Is(codec) {
+		a.console.Linef("%s is the talker only; convert %s too, for its codec", dst, codec)
+	}
+	return nil
+}
+
+func (a *app) write(dst string, show func(int64, int64, string)) convert.WriteOptions {
+	return convert.WriteOptions{Dst: dst, Threads: a.options.threads, Progress: show}
+}
+
+// progress shows a bar on a terminal and, if asked for, the tensors' names elsewhere.
+func (a *app) progress() (show func(done, total int64, name string), clear func()) {
+	show, clear = cli.ByteBar(a.stderr)
+	if show == nil && a.options.verbose {
+		show = func(_, _ int64, name string) {
+			if name != "" {
+				a.console.Linef("%s", name)
+			}
+		}
+	}
+	return show, clear
+}
+
+// kind gives an error its exit code.
+func kind(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, convert.ErrRequest):
+		return cli.UsageError{Err: err}
+	case errors.Is(err, convert.ErrInput), errors.Is(err, convert.ErrBackend):
+		return cli.ModelError{Err: err}
+	}
+	return cli.IOError{Err: err}
+}
+
+// tell prints a line of results.
+func (a *app) tell(format string, args ...any) error {
+	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
+		return cli.IOError{Err: err}
 	}
 	return nil
 }

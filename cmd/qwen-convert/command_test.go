@@ -12,20 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
 // call runs the command and returns its exit code and what it printed.
 func call(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(context.Background(), args, &out, &errs)
+	code = (&app{stdout: &out, stderr: &errs}).run(context.Background(), args)
 	return code, out.String(), errs.String()
 }
 
 func TestConvertsTalkerAndCodec(t *testing.T) {
 	src, dst := filepath.Join(golden.Checkpoints(t), "tiny-customvoice-06"), filepath.Join(t.TempDir(), "talker.gguf")
 	code, stdout, stderr := call("--type", "q8_0", src, dst)
-	assert.Equal(t, exitOK, code, stderr)
+	assert.Equal(t, cli.ExitOK, code, stderr)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "qwen-convert: "+dst+" is the talker only; convert "+filepath.Join(src, "speech_tokenizer")+" too, for its codec\n", stderr)
 	f, err := gguf.Open(dst)
@@ -36,7 +38,7 @@ func TestConvertsTalkerAndCodec(t *testing.T) {
 
 	dst = filepath.Join(t.TempDir(), "codec.gguf")
 	code, _, stderr = call(filepath.Join(src, "speech_tokenizer"), dst)
-	assert.Equal(t, exitOK, code, stderr)
+	assert.Equal(t, cli.ExitOK, code, stderr)
 	assert.Empty(t, stderr)
 	f, err = gguf.Open(dst)
 	require.NoError(t, err)
@@ -49,13 +51,13 @@ func TestKeepsExistingFiles(t *testing.T) {
 	src, dst := filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), filepath.Join(t.TempDir(), "codec.gguf")
 	require.NoError(t, os.WriteFile(dst, []byte("precious"), 0o666))
 	code, _, stderr := call(src, dst)
-	assert.Equal(t, exitUsage, code)
-	assert.Equal(t, "qwen-convert: "+dst+": exists; --force replaces it\n", stderr)
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Equal(t, "qwen-convert: "+dst+": exists; --force replaces it (see qwen-convert --help)\n", stderr)
 	data, err := os.ReadFile(dst)
 	require.NoError(t, err)
 	assert.Equal(t, "precious", string(data))
 	code, _, stderr = call("--force", src, dst)
-	assert.Equal(t, exitOK, code, stderr)
+	assert.Equal(t, cli.ExitOK, code, stderr)
 	f, err := gguf.Open(dst)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
@@ -73,18 +75,17 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitUsage, "CHECKPOINT_DIR and OUT.gguf expected, 0 arguments given"},
-		{[]string{src}, exitUsage, "1 arguments given"},
-		{[]string{src, dst, "more"}, exitUsage, "3 arguments given"},
-		{[]string{"--nonsense", src, dst}, exitUsage, "unknown flag: --nonsense"},
-		{[]string{"--type"}, exitUsage, "flag needs an argument: --type"},
-		{[]string{"--type", "Q4_K", src, dst}, exitUsage, "--type Q4_K: not one of F32, F16, BF16, Q8_0"},
-		{[]string{"--type", "F64x", src, dst}, exitUsage, "--type F64x: not one of"},
-		{[]string{filepath.Join(dir, "none"), dst}, exitInput, "no such directory"},
-		{[]string{dir, dst}, exitInput, "config.json: missing in " + dir},
-		{[]string{odd, dst}, exitInput, `model_type: "two\nlines" is not a Qwen3-TTS model`},
-		{[]string{src, filepath.Join(dir, "none", "x.gguf")}, exitIO, filepath.Join(dir, "none", "x.gguf") + ": no such"},
-		{[]string{"--force", src, dir}, exitIO, "exists and is not a regular file"},
+		{nil, cli.ExitUsage, "CHECKPOINT_DIR and OUT.gguf expected, 0 arguments given"},
+		{[]string{src}, cli.ExitUsage, "1 arguments given"},
+		{[]string{src, dst, "more"}, cli.ExitUsage, "3 arguments given"},
+		{[]string{"--nonsense", src, dst}, cli.ExitUsage, "unknown flag: --nonsense"},
+		{[]string{"--type"}, cli.ExitUsage, "flag needs an argument: --type"},
+		{[]string{"--type", "Q4_K", src, dst}, cli.ExitUsage, "--type Q4_K: not one of F32, BF16, F16, Q8_0, "},
+		{[]string{"--type", "F64x", src, dst}, cli.ExitUsage, "--type F64x: not one of"},
+		{[]string{filepath.Join(dir, "none"), dst}, cli.ExitModel, "no such directory"},
+		{[]string{dir, dst}, cli.ExitModel, "config.json: missing in " + dir},
+		{[]string{odd, dst}, cli.ExitModel, `model_type: "two\nlines" is not a Qwen3-TTS model`},
+		{[]string{src, filepath.Join(dir, "none", "x.gguf")}, cli.ExitIO, filepath.Join(dir, "none", "x.gguf") + ": no such"},
 	} {
 		code, stdout, stderr := call(c.args...)
 		assert.Equal(t, c.code, code, "%q: %s", c.args, stderr)
@@ -98,24 +99,98 @@ func TestExitCodes(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	code, stdout, stderr := call("--help")
-	assert.Equal(t, exitOK, code)
+	assert.Equal(t, cli.ExitOK, code)
 	assert.Empty(t, stderr)
-	for _, want := range []string{"--type", "--force", "CHECKPOINT_DIR OUT.gguf", "Q8_0", "speech_tokenizer/"} {
+	for _, want := range []string{"--type", "--force", "CHECKPOINT_DIR OUT.gguf", "IN OUT_DIR", "Q8_0", "speech_tokenizer/"} {
 		assert.Contains(t, stdout, want)
 	}
 	code, stdout, _ = call("--version")
-	assert.Equal(t, exitOK, code)
-	assert.Equal(t, "libqwen "+version+"\n", stdout)
+	assert.Equal(t, cli.ExitOK, code)
+	assert.Equal(t, cli.Banner(version)+"\n", stdout)
 }
 
 func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cli.Interrupted{Signal: os.Interrupt})
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
-	code := run(ctx, []string{filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), filepath.Join(dir, "x.gguf")}, &out, &errs)
-	assert.Equal(t, exitInterrupted, code)
+	code := (&app{stdout: &out, stderr: &errs}).run(ctx, []string{filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), filepath.Join(dir, "x.gguf")})
+	assert.Equal(t, 130, code)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)
+}
+
+// copyDir copies a checkpoint without its codec; a test may spoil it.
+func copyDir(t *testing.T, name, dst string) {
+	t.Helper()
+	src := filepath.Join(golden.Checkpoints(t), name)
+	entries, err := os.ReadDir(src)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(dst, 0o777))
+	for _, e := range entries {
+		if e.Name() != "speech_tokenizer" {
+			data, err := os.ReadFile(filepath.Join(src, e.Name()))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dst, e.Name()), data, 0o666))
+		}
+	}
+}
+
+// TestFolder converts all that is in a folder, and again only what changed.
+func TestFolder(t *testing.T) {
+	t.Setenv("QWEN_GGML_DIR", testenv.GGMLDir(t))
+	in, out := t.TempDir(), filepath.Join(t.TempDir(), "models")
+	copyDir(t, "tiny-customvoice-06", filepath.Join(in, "a"))
+	copyDir(t, "tiny-tokenizer-12hz", filepath.Join(in, "a", "speech_tokenizer"))
+	copyDir(t, "tiny-base-17", filepath.Join(in, "deep", "er", "b"))
+	copyDir(t, "tiny-tokenizer-12hz", filepath.Join(in, "deep", "er", "b", "speech_tokenizer"))
+	talker, codec, base := filepath.Join(out, "qwen-talker-0.6b-customvoice-Q8_0.gguf"), filepath.Join(out, "qwen-tokenizer-12hz-Q5_K_M.gguf"), filepath.Join(out, "qwen-talker-1.7b-base-Q8_0.gguf")
+
+	args := []string{"--type", "q8_0", "--codec-type", "q5_k_m", in, out}
+	code, stdout, stderr := call(args...)
+	require.Equal(t, cli.ExitOK, code, stderr)
+	assert.Empty(t, stderr)
+	for _, want := range []string{talker + ": made of", codec + ": made of", codec + ": matches", base + ": made of"} {
+		assert.Contains(t, stdout, want)
+	}
+	left, err := os.ReadDir(out)
+	require.NoError(t, err)
+	assert.Len(t, left, 3)
+
+	require.NoError(t, os.Remove(base))
+	before, err := os.Stat(talker)
+	require.NoError(t, err)
+	code, stdout, stderr = call(args...)
+	require.Equal(t, cli.ExitOK, code, stderr)
+	assert.Equal(t, 3, strings.Count(stdout, ": matches "))
+	assert.Contains(t, stdout, base+": made of")
+	after, err := os.Stat(talker)
+	require.NoError(t, err)
+	assert.Equal(t, before.ModTime(), after.ModTime())
+
+	// Another model of the same name, one that is damaged: the others are converted, and no file is replaced.
+	require.NoError(t, os.Remove(base))
+	copyDir(t, "tiny-customvoice-06", filepath.Join(in, "c"))
+	weights := filepath.Join(in, "c", "model.safetensors")
+	data, err := os.ReadFile(weights)
+	require.NoError(t, err)
+	for i := len(data) - 1<<20; i < len(data); i++ {
+		data[i] &= 0xbf // smaller weights
+	}
+	require.NoError(t, os.WriteFile(weights, data, 0o666))
+	copyDir(t, "tiny-customvoice-06", filepath.Join(in, "d"))
+	require.NoError(t, os.Truncate(filepath.Join(in, "d", "model.safetensors"), 1<<20))
+	code, stdout, stderr = call(args...)
+	assert.Equal(t, cli.ExitUsage, code, stderr)
+	assert.Contains(t, stdout, base+": made of")
+	assert.Contains(t, stderr, "are different models, and both would become "+talker)
+	assert.Contains(t, stderr, filepath.Join(in, "d"))
+	assert.Contains(t, stderr, "truncated download?")
+	assert.Contains(t, stderr, "2 of 6 checkpoints were not converted")
+
+	empty := t.TempDir()
+	code, _, stderr = call(empty, out)
+	assert.Equal(t, cli.ExitModel, code)
+	assert.Contains(t, stderr, "no folder in it has a config.json")
 }

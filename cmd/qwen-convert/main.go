@@ -1,19 +1,18 @@
-// Command qwen-convert makes the GGUF file of a Qwen3-TTS checkpoint directory.
+// Command qwen-convert makes the GGUF files of Qwen3-TTS checkpoint directories.
 package main
 
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/libqwen/libqwen/internal/cli"
 )
 
 // version is "<hash> (<date>)", set by the linker: -X main.version=…
-var version = "unknown"
+var version string
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	cli.Main(func(ctx context.Context, args []string) int {
+		return (&app{stdout: os.Stdout, stderr: os.Stderr}).run(ctx, args)
+	})
 }

@@ -41,7 +41,7 @@ func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
-	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
+	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf); --model's directory may hold it")
 	f.StringVar(&o.hf, "hf", "", "fetch --model and --codec: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
@@ -118,7 +118,7 @@ func (o *options) check() error {
 		return cli.Usagef("--hf and --model exclude each other")
 	case o.model == "" && o.hf == "":
 		return cli.Usagef("--model is missing, or --hf")
-	case o.codec == "" && o.hf == "":
+	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
 		return cli.Usagef("--codec is missing")
 	case o.listSpeakers:
 		return nil

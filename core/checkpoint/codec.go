@@ -101,9 +101,12 @@ func checkSteps(c object, field string, steps []int) {
 	}
 }
 
+// CodecArchitecture is general.architecture of a speech tokenizer.
+const CodecArchitecture = "qwen3-tts-tokenizer"
+
 // describeCodec reads the configuration of a speech tokenizer.
 func describeCodec(c object) *model {
-	const arch = "qwen3-tts-tokenizer"
+	const arch = CodecArchitecture
 	k := codec{valid: c.count("encoder_valid_num_quantizers"), enc: readCodecEncoder(c.object("encoder_config")), dec: readCodecDecoder(c.object("decoder_config"))}
 	if k.valid <= k.enc.coarse || k.valid > k.enc.quantizers {
 		c.failf("encoder_valid_num_quantizers", "%d is not within %d..%d", k.valid, k.enc.coarse+1, k.enc.quantizers)

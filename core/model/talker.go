@@ -12,9 +12,10 @@ import (
 	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
-// Open maps a file and checks that it holds the architecture; what says in words what is wanted.
+// Open maps a file, or a checkpoint's directory, and checks that it holds the architecture; what says in words what is
+// wanted.
 func Open(path, architecture, what string) (*gguf.File, error) {
-	f, err := gguf.Open(path)
+	f, err := openAny(path, architecture)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -53,6 +54,11 @@ type Value struct {
 	Elem  ValueType // the type of an array's elements
 	Count int       // the number of an array's elements, else 1
 	raw   []byte    // without an array's header, without a string's length; an array's strings have their lengths
+}
+
+// Equal tells whether two values have the same type and content.
+func (v Value) Equal(w Value) bool {
+	return v.Type == w.Type && v.Elem == w.Elem && v.Count == w.Count && bytes.Equal(v.raw, w.raw)
 }
 
 // describe says what the value is, for errors.
