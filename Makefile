@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X 'main.version=$(VERSION)'
 SOVERSION  := 0
 LIBVERSION := $(SOVERSION).1.0
 LIBRARY    := $(BUILD)/libqwen.so.$(LIBVERSION)
-COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize qwen-pull
+COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize qwen-pull tts-server
 
 # Systems that everything but capi is built for without a C compiler.
 CROSS := linux/arm64 darwin/arm64 windows/amd64
@@ -105,7 +105,7 @@ go-test: ggml ## the Go tests
 	QWEN_THREADS=1 $(GO) test ./...
 
 race: ggml ## the Go tests of the packages that share data between goroutines, under the race detector
-	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/...
+	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/... ./server
 
 hub-test: ## our cache of models and Python's huggingface_hub understand each other
 	@test -d $(BUILD)/hfhub/huggingface_hub || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \

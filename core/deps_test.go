@@ -21,6 +21,7 @@ var lattice = map[string]string{
 	"cmd/qwen-convert": "convert core core/checkpoint internal/cli",
 	"cmd/qwen-pull":    "hub internal/cli",
 	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile hub internal/atomicfile internal/cli",
+	"cmd/tts-server":   "core hub internal/cli server",
 	"convert":          "core/checkpoint ggml ggml/gguf internal/half",
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
@@ -46,6 +47,8 @@ var lattice = map[string]string{
 
 	"core/checkpoint": "ggml/gguf internal/half internal/mmap",
 	"internal/mmap":   "",
+
+	"server": "core core/audio core/prompt core/voicefile internal/atomicfile",
 
 	"internal/atomicfile": "",
 	"hub":                 "internal/atomicfile",

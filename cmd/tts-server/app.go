@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/server"
+)
+
+// An app is one run of the command.
+type app struct {
+	stdout, stderr io.Writer
+	listening      func(address string) // called with the address once it is listened on; may be nil
+}
+
+// run executes the command line and returns the exit code; a failure is one line on stderr. Being asked to end is none.
+func (a *app) run(ctx context.Context, args []string) int {
+	console := cli.NewConsole(a.stderr, "tts-server")
+	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{In: strings.NewReader(""), Out: a.stdout, Err: a.stderr}, console)
+}
+
+func (a *app) execute(cmd *cobra.Command, o *options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	log, err := o.logger(a.stderr)
+	if err != nil {
+		return err
+	}
+	opts, err := o.serverOptions(log)
+	if err != nil {
+		return err
+	}
+	srv, err := server.New(opts)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	listener, err := o.listen()
+	if err != nil {
+		return err
+	}
+	return a.serve(cmd.Context(), o, srv, listener, log)
+}
+
+// serve answers from the first moment on, loads the model meanwhile, and ends when ctx does.
+func (a *app) serve(ctx context.Context, o *options, srv *server.Server, listener net.Listener, log *slog.Logger) error {
+	h := &http.Server{
+		Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- h.Serve(listener) }()
+	defer h.Close()
+	address := o.scheme() + "://" + listener.Addr().String()
+	log.Info("listening", "address", address)
+	if a.listening != nil {
+		a.listening(address)
+	}
+	if o.open() {
+		log.Warn("anybody who reaches this address may use the server: there is no --api-key")
+	}
+	loaded := make(chan *core.Engine, 1)
+	go func() {
+		e, err := o.load(log)
+		if err == nil {
+			if err = srv.Use(e, o.modelID()); err != nil {
+				e.Close()
+				err = cli.InputError{Err: err}
+			}
+		}
+		if err != nil {
+			failed <- err
+			return
+		}
+		loaded <- e
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	return drain(o, srv, h, loaded, log)
+}
+
+// drain ends the server: requests under way may end, within the time given.
+func drain(o *options, srv *server.Server, h *http.Server, loaded <-chan *core.Engine, log *slog.Logger) error {
+	log.Info("ending", "drain_timeout", o.drain)
+	limit, cancel := context.WithTimeout(context.Background(), o.drain)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- h.Shutdown(limit) }() // no new connections; idle ones are closed
+	if err := srv.Shutdown(limit); err != nil {
+		return fmt.Errorf("shutdown: %w", err)
+	}
+	<-closed // a client that still takes its last bytes has until the limit
+	select {
+	case e := <-loaded:
+		e.Close()
+	default: // still loading
+	}
+	log.Info("ended")
+	return nil
+}
+
+func (o *options) load(log *slog.Logger) (*core.Engine, error) {
+	return core.Open(core.Options{
+		TalkerPath: o.model, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
+		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, MaxBatch: o.batch, Logger: o.engineLogger(log),
+	})
+}
+
+func (o *options) scheme() string {
+	if o.tlsCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// open tells whether others than this machine's users can call, without a key.
+func (o *options) open() bool {
+	ip := net.ParseIP(o.host)
+	local := o.host == "localhost" || ip != nil && ip.IsLoopback()
+	return !local && len(o.keys) == 0 && o.keyFile == "" && os.Getenv(keyEnv) == "" && o.tlsClientCA == ""
+}
+
+// listen opens the address, with TLS if there is a certificate.
+func (o *options) listen() (net.Listener, error) {
+	config, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
+	if err != nil {
+		return nil, cli.IOError{Err: err}
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	return l, nil
+}
+
+// tls is nil without a certificate.
+func (o *options) tls() (*tls.Config, error) {
+	if o.tlsCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
+	if err != nil {
+		return nil, cli.FileError(fmt.Errorf("--tls-cert, --tls-key: %w", err))
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	if o.tlsClientCA == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(o.tlsClientCA)
+	if err != nil {
+		return nil, cli.IOError{Err: fmt.Errorf("--tls-client-ca: %w", err)}
+	}
+	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !c.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, cli.InputError{Err: errors.New("--tls-client-ca: no certificate in it")}
+	}
+	return c, nil
+}

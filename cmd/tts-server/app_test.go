@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
+	"github.com/libqwen/libqwen/tests/golden"
+)
+
+// lockedBuffer is written and read by different goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// run calls the command until it ends by itself.
+func run(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = (&app{stdout: &out, stderr: &errs}).run(context.Background(), args)
+	return code, out.String(), errs.String()
+}
+
+// running is a command under way.
+type running struct {
+	t      *testing.T
+	url    string
+	log    *lockedBuffer
+	cancel context.CancelCauseFunc
+	code   chan int
+}
+
+// serve runs the command with a tiny model on a free port.
+func serve(t *testing.T, more ...string) *running {
+	t.Helper()
+	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r := &running{t: t, log: &lockedBuffer{}, cancel: cancel, code: make(chan int, 1)}
+	address := make(chan string, 1)
+	a := &app{stdout: io.Discard, stderr: r.log, listening: func(s string) { address <- s }}
+	args := append([]string{"--model", golden.GGUF(t, "tiny-customvoice-17", "F32"), "--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"),
+		"--threads", "1", "--port", "0"}, more...)
+	go func() { r.code <- a.run(ctx, args) }()
+	select {
+	case r.url = <-address:
+	case code := <-r.code:
+		t.Fatalf("ended with %d: %s", code, r.log)
+	}
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// stop asks the command to end, as a signal would, and returns its exit code.
+func (r *running) stop() int {
+	r.cancel(cli.Interrupted{Signal: syscall.SIGTERM})
+	code := <-r.code
+	r.code <- code
+	return code
+}
+
+// ready waits for the model.
+func (r *running) ready(client *http.Client) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		res, err := client.Get(r.url + "/health")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == 200 {
+				return
+			}
+		}
+		require.True(r.t, time.Now().Before(deadline), "not ready: %v: %s", err, r.log)
+	}
+}
+
+func TestServesUntilItIsStopped(t *testing.T) {
+	voices := filepath.Join(t.TempDir(), "a", "voices")
+	r := serve(t, "--alias", "my-model", "--voices", voices, "--log-format", "json", "--max-input", "20")
+	r.ready(http.DefaultClient)
+	res, err := http.Post(r.url+"/v1/audio/speech", "application/json", strings.NewReader(`{"input":"Hello.","voice":"vivian","response_format":"wav","max_new_tokens":2}`))
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	assert.Equal(t, 200, res.StatusCode, "%s", body)
+	assert.Len(t, body, 44+2*2*1920)
+	models, err := http.Get(r.url + "/v1/models")
+	require.NoError(t, err)
+	defer models.Body.Close()
+	body, _ = io.ReadAll(models.Body)
+	assert.Contains(t, string(body), `"my-model"`)
+	assert.DirExists(t, voices)
+
+	assert.Equal(t, cli.ExitOK, r.stop(), "being asked to end is no failure")
+	assert.Contains(t, r.log.String(), `"msg":"ended"`)
+	_, err = http.Get(r.url + "/health")
+	assert.Error(t, err)
+}
+
+func TestAModelThatIsNone(t *testing.T) {
+	code, _, errs := run("--model", "none.gguf", "--codec", "none.gguf", "--port", "0")
+	assert.Equal(t, cli.ExitModel, code)
+	assert.Contains(t, errs, "none.gguf")
+}
+
+func TestAPortThatIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	code, _, errs := run("--model", "m", "--codec", "c", "--port", port)
+	assert.Equal(t, cli.ExitIO, code, errs)
+	assert.Contains(t, errs, port)
+}
+
+func TestUsage(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, os.WriteFile(keys, []byte("# none\n\n"), 0o600))
+	model := []string{"--model", "m", "--codec", "c"}
+	for want, args := range map[string][]string{
+		"--model is missing":            nil,
+		"--codec is missing":            {"--model", "m"},
+		"--port 70000":                  append(model, "--port", "70000"),
+		"--tls-cert and --tls-key":      append(model, "--tls-cert", "x"),
+		"--tls-client-ca needs":         append(model, "--tls-client-ca", "x"),
+		"--log-format":                  append(model, "--log-format", "xml"),
+		"--log-level":                   append(model, "--log-level", "loud"),
+		"--max-input 0":                 append(model, "--max-input", "0"),
+		"--max-queue -1":                append(model, "--max-queue", "-1"),
+		"--drain-timeout":               append(model, "--drain-timeout", "-1s"),
+		"--voice-alias":                 append(model, "--voice-alias", "alloy"),
+		"must not be empty":             append(model, "--api-key", ""),
+		"holds no key":                  append(model, "--api-key-file", keys),
+		"not an origin":                 append(model, "--cors-origin", "not an origin"),
+		"address of references":         append(model, "--allow-ref-url", "ftp://x"),
+		"unexpected argument \"hello\"": append(model, "hello"),
+		"folder of references":          append(model, "--allow-ref-dir", filepath.Join(t.TempDir(), "none")),
+	} {
+		code, _, errs := run(args...)
+		assert.Equal(t, cli.ExitUsage, code, errs)
+		assert.Contains(t, errs, want)
+		assert.True(t, strings.HasPrefix(errs, "tts-server: "), errs)
+	}
+	code, _, errs := run(append(model, "--api-key-file", keys+"x")...)
+	assert.Equal(t, cli.ExitIO, code, errs)
+	code, out, _ := run("--help")
+	assert.Equal(t, 0, code)
+	assert.Contains(t, out, "--api-key-file")
+}
+
+func TestKeysFromEverywhere(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, os.WriteFile(keys, []byte("# of the team\nfile-key \n"), 0o600))
+	t.Setenv(keyEnv, "env-key")
+	r := serve(t, "--api-key", "flag-key", "--api-key-file", keys)
+	r.ready(http.DefaultClient)
+	for key, status := range map[string]int{"flag-key": 200, "file-key": 200, "env-key": 200, "other": 401, "# of the team": 401} {
+		req, err := http.NewRequest("GET", r.url+"/v1/models", nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+key)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		res.Body.Close()
+		assert.Equal(t, status, res.StatusCode, key)
+	}
+}
+
+// certificate makes one for the loopback address, signed by itself.
+func certificate(t *testing.T, dir string) (cert, key string, pool *x509.CertPool) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	require.NoError(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	require.NoError(t, err)
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	return cert, key, pool
+}
+
+func TestTLS(t *testing.T) {
+	cert, key, pool := certificate(t, t.TempDir())
+	client := func(certs ...tls.Certificate) *http.Client {
+		return &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: certs}}}
+	}
+	r := serve(t, "--tls-cert", cert, "--tls-key", key)
+	require.True(t, strings.HasPrefix(r.url, "https://"))
+	r.ready(client())
+	res, err := client().Get(r.url + "/health")
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Equal(t, 2, res.ProtoMajor)
+
+	r = serve(t, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert)
+	_, err = client().Get(r.url + "/health")
+	assert.Error(t, err, "without a certificate of its own")
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+	r.ready(client(pair))
+
+	code, _, errs := run("--model", "m", "--codec", "c", "--tls-cert", cert, "--tls-key", cert, "--port", "0")
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, errs, "--tls-cert")
+}

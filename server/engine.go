@@ -1,0 +1,26 @@
+package server
+
+import (
+	"context"
+
+	"github.com/libqwen/libqwen/core"
+)
+
+// Engine is what speaks: a *core.Engine, or one that a test has rigged. It is called by many goroutines at once.
+type Engine interface {
+	Check(req *core.Request) error
+	Synthesize(ctx context.Context, req *core.Request, emit func(pcm []float32) error) (core.Result, error)
+	ExtractVoice(ctx context.Context, pcm []float32) (*core.Voice, error)
+	DefaultRequest() core.Request
+	ModelType() string
+	Speakers() []string
+	Languages() []string
+	Identity() core.Identity
+}
+
+// The families of models, as Engine.ModelType names them.
+const (
+	baseModel   = "base"
+	customVoice = "custom_voice"
+	voiceDesign = "voice_design"
+)
