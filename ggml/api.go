@@ -27,6 +27,7 @@ type (
 	cDevice  unsafe.Pointer
 	cReg     unsafe.Pointer
 	cAlloc   unsafe.Pointer
+	cSched   unsafe.Pointer
 )
 
 // api is the table of ggml functions; each field's comment is its C prototype.
@@ -101,6 +102,10 @@ type api struct {
 	ggml_build_forward_expand func(cGraph, *cTensor)
 	// int ggml_graph_n_nodes(struct ggml_cgraph * cgraph)
 	ggml_graph_n_nodes func(cGraph) int32
+	// struct ggml_tensor * ggml_graph_node(struct ggml_cgraph * cgraph, int i)
+	ggml_graph_node func(cGraph, int32) *cTensor
+	// const char * ggml_op_desc(const struct ggml_tensor * t)
+	ggml_op_desc func(*cTensor) string
 
 	// ggml_gallocr_t ggml_gallocr_new(ggml_backend_buffer_type_t buft)
 	ggml_gallocr_new func(cBuft) cAlloc
@@ -117,6 +122,8 @@ type api struct {
 	ggml_backend_buft_get_alloc_size func(cBuft, *cTensor) uintptr
 	// ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
 	ggml_backend_buft_alloc_buffer func(cBuft, uintptr) cBuffer
+	// size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft)
+	ggml_backend_buft_get_max_size func(cBuft) uintptr
 	// bool ggml_backend_buft_is_host(ggml_backend_buffer_type_t buft)
 	ggml_backend_buft_is_host func(cBuft) bool
 	// void ggml_backend_buffer_free(ggml_backend_buffer_t buffer)
@@ -141,6 +148,18 @@ type api struct {
 	// enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph * cgraph) -- per frame: by SyscallN
 	ggml_backend_graph_compute uintptr
 
+	// ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t * backends, ggml_backend_buffer_type_t * bufts,
+	//   int n_backends, size_t graph_size, bool parallel, bool op_offload)
+	ggml_backend_sched_new func(*cBackend, *cBuft, int32, uintptr, bool, bool) cSched
+	// void ggml_backend_sched_free(ggml_backend_sched_t sched)
+	ggml_backend_sched_free func(cSched)
+	// bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph * graph)
+	ggml_backend_sched_alloc_graph func(cSched, cGraph) bool
+	// size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend)
+	ggml_backend_sched_get_buffer_size func(cSched, cBackend) uintptr
+	// enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched, struct ggml_cgraph * graph) -- by SyscallN
+	ggml_backend_sched_graph_compute uintptr
+
 	// size_t ggml_backend_dev_count(void)
 	ggml_backend_dev_count func() uintptr
 	// ggml_backend_dev_t ggml_backend_dev_get(size_t index)
@@ -151,6 +170,8 @@ type api struct {
 	ggml_backend_dev_description func(cDevice) string
 	// void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t * free, size_t * total)
 	ggml_backend_dev_memory func(cDevice, *uintptr, *uintptr)
+	// void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_dev_props * props)
+	ggml_backend_dev_get_props func(cDevice, unsafe.Pointer)
 	// enum ggml_backend_dev_type ggml_backend_dev_type(ggml_backend_dev_t device)
 	ggml_backend_dev_type func(cDevice) int32
 	// ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device)
@@ -255,12 +276,15 @@ func (f *api) symbols() []symbol {
 		{"ggml_new_graph_custom", &f.ggml_new_graph_custom},
 		{"ggml_build_forward_expand", &f.ggml_build_forward_expand},
 		{"ggml_graph_n_nodes", &f.ggml_graph_n_nodes},
+		{"ggml_graph_node", &f.ggml_graph_node},
+		{"ggml_op_desc", &f.ggml_op_desc},
 		{"ggml_gallocr_new", &f.ggml_gallocr_new},
 		{"ggml_gallocr_free", &f.ggml_gallocr_free},
 		{"ggml_gallocr_alloc_graph", &f.ggml_gallocr_alloc_graph},
 		{"ggml_gallocr_get_buffer_size", &f.ggml_gallocr_get_buffer_size},
 		{"ggml_backend_buft_get_alignment", &f.ggml_backend_buft_get_alignment},
 		{"ggml_backend_buft_get_alloc_size", &f.ggml_backend_buft_get_alloc_size},
+		{"ggml_backend_buft_get_max_size", &f.ggml_backend_buft_get_max_size},
 		{"ggml_backend_buft_alloc_buffer", &f.ggml_backend_buft_alloc_buffer},
 		{"ggml_backend_buffer_free", &f.ggml_backend_buffer_free},
 		{"ggml_backend_buffer_get_base", &f.ggml_backend_buffer_get_base},
@@ -273,11 +297,17 @@ func (f *api) symbols() []symbol {
 		{"ggml_backend_free", &f.ggml_backend_free},
 		{"ggml_backend_get_default_buffer_type", &f.ggml_backend_get_default_buffer_type},
 		{"ggml_backend_graph_compute", &f.ggml_backend_graph_compute},
+		{"ggml_backend_sched_new", &f.ggml_backend_sched_new},
+		{"ggml_backend_sched_free", &f.ggml_backend_sched_free},
+		{"ggml_backend_sched_alloc_graph", &f.ggml_backend_sched_alloc_graph},
+		{"ggml_backend_sched_get_buffer_size", &f.ggml_backend_sched_get_buffer_size},
+		{"ggml_backend_sched_graph_compute", &f.ggml_backend_sched_graph_compute},
 		{"ggml_backend_dev_count", &f.ggml_backend_dev_count},
 		{"ggml_backend_dev_get", &f.ggml_backend_dev_get},
 		{"ggml_backend_dev_name", &f.ggml_backend_dev_name},
 		{"ggml_backend_dev_description", &f.ggml_backend_dev_description},
 		{"ggml_backend_dev_memory", &f.ggml_backend_dev_memory},
+		{"ggml_backend_dev_get_props", &f.ggml_backend_dev_get_props},
 		{"ggml_backend_dev_type", &f.ggml_backend_dev_type},
 		{"ggml_backend_dev_backend_reg", &f.ggml_backend_dev_backend_reg},
 		{"ggml_backend_dev_init", &f.ggml_backend_dev_init},

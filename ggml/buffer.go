@@ -18,8 +18,7 @@ const arenaSlack = 1024
 type Arena struct {
 	be      *Backend
 	ctx     cContext
-	buf     cBuffer
-	base    unsafe.Pointer
+	bufs    []cBuffer // several where the device limits the size of one
 	size    uintptr
 	tensors []Tensor
 	max     int
@@ -40,7 +39,7 @@ func newContext(size uintptr) cContext {
 
 // New declares a tensor; its memory comes with Alloc.
 func (a *Arena) New(t Type, ne ...int) Tensor {
-	if a.buf != nil || len(a.tensors) >= a.max {
+	if a.bufs != nil || len(a.tensors) >= a.max {
 		panic("ggml: arena: New after Alloc, or more tensors than announced")
 	}
 	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
@@ -77,27 +76,56 @@ func (a *Arena) Alloc() error {
 		return nil
 	}
 	return guard(func() error {
-		if a.buf = fn.ggml_backend_buft_alloc_buffer(a.be.buft, a.size); a.buf == nil {
-			return fmt.Errorf("ggml: %s: %w: %d bytes wanted", a.be.Name, ErrMemory, a.size)
+		if err := a.be.checkRoom(uint64(a.size)); err != nil {
+			return err
 		}
-		a.base = fn.ggml_backend_buffer_get_base(a.buf)
-		if a.be.host {
-			wantLargePages(a.base, a.size)
-		}
-		fn.ggml_backend_buffer_clear(a.buf, 0)
-		off := uintptr(0)
-		for _, t := range a.tensors {
-			if err := a.place(t, unsafe.Add(a.base, off)); err != nil {
+		limit := fn.ggml_backend_buft_get_max_size(a.be.buft)
+		for rest := a.tensors; len(rest) > 0; {
+			n, size := a.fit(rest, limit)
+			if err := a.allocBuffer(rest[:n], size); err != nil {
 				return err
 			}
-			off += a.padded(t)
+			rest = rest[n:]
 		}
 		return nil
 	})
 }
 
-func (a *Arena) place(t Tensor, addr unsafe.Pointer) error {
-	if st := fn.ggml_backend_tensor_alloc(a.buf, t.c, addr); st != 0 {
+// fit is how many of the tensors, at least one, a buffer of limit bytes holds, and what they take.
+func (a *Arena) fit(tensors []Tensor, limit uintptr) (n int, size uintptr) {
+	for _, t := range tensors {
+		bytes := a.padded(t)
+		if n > 0 && size+bytes > limit {
+			break
+		}
+		n, size = n+1, size+bytes
+	}
+	return n, size
+}
+
+// allocBuffer gets one zeroed buffer for some tensors.
+func (a *Arena) allocBuffer(tensors []Tensor, size uintptr) error {
+	buf := fn.ggml_backend_buft_alloc_buffer(a.be.buft, size)
+	if buf == nil {
+		return a.be.noRoom(uint64(a.size))
+	}
+	a.bufs = append(a.bufs, buf)
+	at := fn.ggml_backend_buffer_get_base(buf)
+	if a.be.host {
+		wantLargePages(at, size)
+	}
+	fn.ggml_backend_buffer_clear(buf, 0)
+	for _, t := range tensors {
+		if err := a.place(buf, t, at); err != nil {
+			return err
+		}
+		at = unsafe.Add(at, a.padded(t))
+	}
+	return nil
+}
+
+func (a *Arena) place(buf cBuffer, t Tensor, addr unsafe.Pointer) error {
+	if st := fn.ggml_backend_tensor_alloc(buf, t.c, addr); st != 0 {
 		return fmt.Errorf("ggml: %s: tensor could not be placed (status %d)", a.be.Name, st)
 	}
 	if a.be.host {
@@ -109,14 +137,16 @@ func (a *Arena) place(t Tensor, addr unsafe.Pointer) error {
 // Wrap lays an arena over host memory, such as a mapped file, without copying it. The memory must stay
 // mapped as long as the arena lives and must start at a page. It works on devices that compute in host memory.
 func (b *Backend) Wrap(mem []byte, maxTensors int) (*Arena, error) {
-	a := b.NewArena(maxTensors)
-	a.buf = fn.ggml_backend_dev_buffer_from_host_ptr(b.dev, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)), uintptr(len(mem)))
-	if a.buf == nil {
-		a.Free()
+	var buf cBuffer
+	if b.host && b.props().fromHostPtr {
+		buf = fn.ggml_backend_dev_buffer_from_host_ptr(b.dev, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)), uintptr(len(mem)))
+	}
+	if buf == nil {
 		return nil, fmt.Errorf("ggml: %s cannot use host memory in place", b.Name)
 	}
-	fn.ggml_backend_buffer_set_usage(a.buf, 1) // weights
-	a.base, a.size = unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))
+	a := b.NewArena(maxTensors)
+	fn.ggml_backend_buffer_set_usage(buf, 1) // weights
+	a.bufs, a.size = []cBuffer{buf}, uintptr(len(mem))
 	return a, nil
 }
 
@@ -144,13 +174,15 @@ func (a *Arena) At(offset uint64, t Type, ne ...int) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("ggml: tensor of %d bytes at offset %d does not fit into %d bytes", n, offset, a.size)
 	}
 	a.tensors = append(a.tensors, x)
-	return x, guard(func() error { return a.place(x, unsafe.Add(a.base, uintptr(offset))) })
+	return x, guard(func() error {
+		return a.place(a.bufs[0], x, unsafe.Add(fn.ggml_backend_buffer_get_base(a.bufs[0]), uintptr(offset)))
+	})
 }
 
 // Clear zeroes the arena.
 func (a *Arena) Clear() {
-	if a.buf != nil {
-		fn.ggml_backend_buffer_clear(a.buf, 0)
+	for _, buf := range a.bufs {
+		fn.ggml_backend_buffer_clear(buf, 0)
 	}
 }
 
@@ -179,8 +211,8 @@ func (a *Arena) Free() {
 	if a == nil {
 		return
 	}
-	if a.buf != nil {
-		fn.ggml_backend_buffer_free(a.buf)
+	for _, buf := range a.bufs {
+		a.be.release(func() { fn.ggml_backend_buffer_free(buf) })
 	}
 	if a.ctx != nil {
 		fn.ggml_free(a.ctx)
@@ -188,5 +220,5 @@ func (a *Arena) Free() {
 	for _, t := range a.tensors {
 		t.mem.ptr = nil
 	}
-	a.buf, a.ctx, a.tensors = nil, nil, nil
+	a.bufs, a.ctx, a.tensors = nil, nil, nil
 }

@@ -63,7 +63,8 @@ func Devices() []Device {
 	return out
 }
 
-func cpuDevice() (Device, error) {
+// CPUDevice is the processor.
+func CPUDevice() (Device, error) {
 	for _, d := range Devices() {
 		if d.Type == DeviceCPU {
 			return d, nil
@@ -100,24 +101,19 @@ type Backend struct {
 	procs   struct {
 		poolFree func(unsafe.Pointer)
 	}
+
+	helper *Backend        // the CPU, for operations that the device lacks; nil on the CPU
+	lacks  map[string]bool // operations that were met and that the device lacks
+	kept   []func()        // see release
 }
 
 // OpenCPU opens the CPU with its own pool of threads (at least one: the caller's).
 func OpenCPU(threads int) (*Backend, error) {
-	d, err := cpuDevice()
+	d, err := CPUDevice()
 	if err != nil {
 		return nil, err
 	}
-	b, err := open(d)
-	if err != nil {
-		return nil, err
-	}
-	b.threads = max(threads, 1)
-	if err := b.startThreads(); err != nil {
-		b.Close()
-		return nil, err
-	}
-	return b, nil
+	return Open(d, threads)
 }
 
 func open(d Device) (*Backend, error) {
@@ -177,6 +173,10 @@ func (b *Backend) Close() {
 		return
 	}
 	fn.ggml_backend_free(b.be)
+	b.releaseKept()
+	if b.helper != nil {
+		b.helper.Close()
+	}
 	if b.pool != nil {
 		b.procs.poolFree(b.pool)
 	}

@@ -13,8 +13,9 @@ type Graph struct {
 	be     *Backend
 	ctx    cContext
 	graph  cGraph
-	alloc  cAlloc
+	plan   plan
 	inputs *Arena
+	mirror *mirror // of the inputs; nil in memory of the host
 	taps   []Tap
 	nodes  int
 	args   [2]uintptr // of the C call, kept here so that a run allocates nothing
@@ -45,12 +46,12 @@ const maxInputs = 64
 // that Tensor.Tap names are kept. A ShapeError, an AssertError or one that wraps ErrMemory comes back.
 func Build(be *Backend, maxNodes int, taps bool, f func(*Builder)) (*Graph, error) {
 	size := uintptr(maxNodes)*fn.ggml_tensor_overhead() + fn.ggml_graph_overhead_custom(uintptr(maxNodes), false) + arenaSlack
-	b := &Builder{be: be, ctx: newContext(size), inputs: be.NewArena(maxInputs), tapping: taps}
+	b := &Builder{be: be, ctx: newContext(size), inputs: be.NewArena(maxInputs + 1), tapping: taps}
 	g := &Graph{be: be, ctx: b.ctx, inputs: b.inputs}
 	err := guard(func() error {
 		b.graph = fn.ggml_new_graph_custom(b.ctx, uintptr(maxNodes), false)
 		f(b)
-		return g.finish(b)
+		return g.finish(b, maxNodes)
 	})
 	if err != nil {
 		g.Free()
@@ -59,14 +60,14 @@ func Build(be *Backend, maxNodes int, taps bool, f func(*Builder)) (*Graph, erro
 	return g, nil
 }
 
-func (g *Graph) finish(b *Builder) error {
+func (g *Graph) finish(b *Builder, maxNodes int) (err error) {
 	g.graph, g.taps, g.nodes = b.graph, b.taps, int(fn.ggml_graph_n_nodes(b.graph))
 	if err := b.inputs.Alloc(); err != nil {
 		return err
 	}
-	g.alloc = fn.ggml_gallocr_new(g.be.buft)
-	if !fn.ggml_gallocr_alloc_graph(g.alloc, g.graph) {
-		return fmt.Errorf("ggml: %s: %w for the intermediate results of a graph", g.be.Name, ErrMemory)
+	g.mirror = b.inputs.reflect()
+	if g.plan, err = g.be.newPlan(g.graph, maxNodes); err != nil {
+		return err
 	}
 	bindCalls(b.calls)
 	if g.be.host {
@@ -126,8 +127,10 @@ func (t Tensor) TapF(format string, args ...any) Tensor {
 // Compute runs the graph.
 func (g *Graph) Compute() error {
 	return guard(func() error {
-		g.args = [2]uintptr{uintptr(unsafe.Pointer(g.be.be)), uintptr(unsafe.Pointer(g.graph))} // memory of C
-		st, _, _ := purego.SyscallN(fn.ggml_backend_graph_compute, g.args[:]...)
+		g.mirror.upload()
+		compute, on := g.plan.call(g.be)
+		g.args = [2]uintptr{uintptr(on), uintptr(unsafe.Pointer(g.graph))} // memory of C
+		st, _, _ := purego.SyscallN(compute, g.args[:]...)
 		runtime.KeepAlive(g)
 		switch int32(st) {
 		case 0:
@@ -147,7 +150,7 @@ func (g *Graph) Nodes() int { return g.nodes }
 
 // Bytes of the intermediate results and inputs.
 func (g *Graph) Bytes() uint64 {
-	return uint64(fn.ggml_gallocr_get_buffer_size(g.alloc, 0)) + g.inputs.Bytes()
+	return g.plan.bytes(g.be) + g.inputs.Bytes()
 }
 
 // Free releases the graph.
@@ -155,10 +158,8 @@ func (g *Graph) Free() {
 	if g == nil || g.ctx == nil {
 		return
 	}
-	if g.alloc != nil {
-		fn.ggml_gallocr_free(g.alloc)
-	}
+	g.be.release(g.plan.free)
 	g.inputs.Free()
 	fn.ggml_free(g.ctx)
-	g.ctx, g.alloc = nil, nil
+	g.ctx, g.plan = nil, plan{}
 }

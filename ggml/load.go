@@ -224,7 +224,7 @@ func versionPart(parts []string, i int) int {
 
 // loadCPU registers the CPU backend: the one built in, or of the variants in dir the one that scores best here.
 func loadCPU(dir string, base uintptr) error {
-	if _, err := cpuDevice(); err == nil {
+	if _, err := CPUDevice(); err == nil {
 		return nil
 	}
 	best, err := bestCPUVariant(dir)

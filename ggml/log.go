@@ -30,13 +30,15 @@ func SetLog(sink func(LogLevel, string)) {
 	logSink.Store(&sink)
 }
 
+func log(level LogLevel, msg string) {
+	if sink := logSink.Load(); sink != nil && msg != "" {
+		(*sink)(level, msg)
+	}
+}
+
 func installLog() {
 	cb := purego.NewCallback(func(level int32, text *byte, _ unsafe.Pointer) uintptr {
-		if sink := logSink.Load(); sink != nil {
-			if msg := strings.TrimRight(goString(text), "\n"); msg != "" {
-				(*sink)(LogLevel(level), msg)
-			}
-		}
+		log(LogLevel(level), strings.TrimRight(goString(text), "\n"))
 		return 0
 	})
 	fn.ggml_log_set(cb, nil)

@@ -26,7 +26,11 @@ type Tensor struct {
 }
 
 // memory is shared by all copies of a Tensor, since the address comes after the tensor.
-type memory struct{ ptr unsafe.Pointer } // ptr is nil where the data is not in host memory
+type memory struct {
+	ptr    unsafe.Pointer // nil where the data is not in host memory
+	mirror *mirror        // that ptr lies in; nil where ptr is the data itself
+	at     uintptr        // its place there
+}
 
 // Valid tells whether t is a tensor at all (an optional weight may be absent).
 func (t Tensor) Valid() bool { return t.c != nil }
@@ -127,10 +131,13 @@ func move[E element](t Tensor, v []E, offset uintptr, up bool) {
 	n := uintptr(len(v)) * unsafe.Sizeof(zero)
 	if t.mem != nil && t.mem.ptr != nil {
 		there := unsafe.Slice((*E)(unsafe.Add(t.mem.ptr, offset)), len(v))
-		if up {
-			copy(there, v)
-		} else {
+		if !up {
 			copy(v, there)
+			return
+		}
+		copy(there, v)
+		if t.mem.mirror != nil {
+			t.mem.mirror.touch(t.mem.at+offset, n)
 		}
 		return
 	}

@@ -50,3 +50,40 @@ func CPU(tb testing.TB, threads int) *ggml.Backend {
 	tb.Cleanup(be.Close)
 	return be
 }
+
+// EnvDevice names the device that tests run on instead of the CPU, such as vulkan:0; `make test-vulkan` sets it.
+const EnvDevice = "QWEN_TEST_DEVICE"
+
+// OtherDevice tells whether the tests run on another device than the CPU.
+func OtherDevice() bool { return os.Getenv(EnvDevice) != "" }
+
+// Device opens the device of $QWEN_TEST_DEVICE until the test ends; without that the test is skipped.
+func Device(tb testing.TB) *ggml.Backend {
+	tb.Helper()
+	if !OtherDevice() {
+		tb.Skipf("%s names no device", EnvDevice)
+	}
+	if err := ggml.Load(GGMLDir(tb)); err != nil {
+		tb.Fatal(err)
+	}
+	ggml.LoadAccelerators()
+	d, err := ggml.FindDevice(os.Getenv(EnvDevice))
+	if err != nil {
+		tb.Fatalf("%s: %v", EnvDevice, err)
+	}
+	be, err := ggml.Open(d, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(be.Close)
+	return be
+}
+
+// Backend is Device where one is named, else the CPU with the given number of threads.
+func Backend(tb testing.TB, threads int) *ggml.Backend {
+	tb.Helper()
+	if OtherDevice() {
+		return Device(tb)
+	}
+	return CPU(tb, threads)
+}

@@ -1,0 +1,30 @@
+package ggml
+
+import "strings"
+
+// Software tells whether a device of a GPU's kind is a program on the CPU (Mesa's llvmpipe, Google's SwiftShader): good
+// for tests, slower than the CPU itself.
+func (d Device) Software() bool {
+	return d.Type != DeviceCPU && (strings.Contains(d.Description, "llvmpipe") || strings.Contains(d.Description, "SwiftShader"))
+}
+
+// release frees memory of the device, at once if it may.
+//
+// ggml's Vulkan backend uses its descriptor sets over and over, and each kernel writes only those bindings that it reads;
+// what the others refer to may be long gone, which Vulkan allows. Mesa's lavapipe before 23.1 looks at them all the same
+// and corrupts the heap. So there memory is kept until the backend, with its sets, is closed.
+func (b *Backend) release(free func()) {
+	if b.Software() {
+		b.kept = append(b.kept, free)
+		return
+	}
+	free()
+}
+
+// releaseKept frees what release has kept, once ggml's side of the backend is gone.
+func (b *Backend) releaseKept() {
+	for _, free := range b.kept {
+		free()
+	}
+	b.kept = nil
+}
