@@ -54,8 +54,12 @@ func (c *Codec) open(opts Options) error {
 	if err := loadGGML(opts.GGMLDir, log); err != nil {
 		return err
 	}
-	if c.be, err = ggml.OpenCPU(threads); err != nil {
-		return as(ErrBackend, err)
+	placed, err := readPlacement(opts.Device)
+	if err != nil {
+		return fail(ErrInvalid, "device: %s", err)
+	}
+	if c.be, err = (chooser{log, threads}).open(placed.codec); err != nil {
+		return err
 	}
 	c.extractor.be = c.be
 	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, &opts); err != nil {

@@ -35,7 +35,10 @@ type Options struct {
 	TalkerPath string // GGUF of the Talker and CodePredictor, or the directory of their checkpoint
 	CodecPath  string // GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory
 
-	Device  string // "auto" (default) or "cpu"
+	// Device is where the models run: "auto" (default) takes a discrete GPU that passes a self-test, else the CPU;
+	// "cpu", "vulkan:0", "cuda:1" … that one or none; "cuda:0,cpu" the first that works, with a warning for what does not;
+	// "cuda:0/cpu" the language models and the speaker encoder on one, the codec on the other.
+	Device  string
 	Threads int    // CPU threads; 0 takes QWEN_THREADS, else DefaultThreads
 	GGMLDir string // where ggml's shared libraries are; "" searches (see ggml.Load)
 	Context int    // most positions (prompt + frames) of one synthesis; 0 = all the model can
@@ -134,14 +137,6 @@ func (o *Options) codecPath() string {
 	return o.CodecPath
 }
 
-func (o *Options) checkDevice() error {
-	switch strings.ToLower(o.Device) {
-	case "", "auto", "cpu":
-		return nil
-	}
-	return fail(ErrUnsupported, "device: %q is not in this build; cpu is", o.Device)
-}
-
 func (e *Engine) open() error {
 	threads, err := e.opts.threads()
 	if err != nil {
@@ -158,8 +153,8 @@ func (e *Engine) open() error {
 	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
 		return err
 	}
-	if err := e.openDevices(threads); err != nil {
-		return as(ErrBackend, err)
+	if e.be, e.codecBE, err = openDevices(e.opts.Device, threads, e.log); err != nil {
+		return err
 	}
 	return e.load(talker, tokenizer)
 }
@@ -180,17 +175,14 @@ func together(fs ...func() error) error {
 	return nil
 }
 
-// openDevices divides the threads among the language models and the codec, which work side by side.
-func (e *Engine) openDevices(threads int) (err error) {
-	forLM, forCodec := divide(threads)
-	if e.be, err = ggml.OpenCPU(forLM); err != nil {
-		return err
+// inTurn runs functions one after the other, up to the first that fails.
+func inTurn(fs ...func() error) error {
+	for _, f := range fs {
+		if err := f(); err != nil {
+			return err
+		}
 	}
-	e.codecBE = e.be
-	if forCodec > 0 {
-		e.codecBE, err = ggml.OpenCPU(forCodec)
-	}
-	return err
+	return nil
 }
 
 func (e *Engine) openFile(path, architecture, what string) (*gguf.File, error) {
@@ -217,7 +209,11 @@ func (e *Engine) readTalker(f *gguf.File) (err error) {
 
 // load brings the weights onto the device and checks that the two files belong together.
 func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
-	err = together(
+	run := together
+	if e.be == e.codecBE && !e.be.Host() {
+		run = inTurn // not every device takes two uploads at a time
+	}
+	err = run(
 		func() error { return e.readTalker(talker) },
 		func() (err error) {
 			e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16})
@@ -355,12 +351,19 @@ func (e *Engine) Describe() string {
 	fmt.Fprintf(&b, "model: %s %s %s\n", model.Name(e.files[0]), e.vocab.ModelSize, e.vocab.ModelType)
 	fmt.Fprintf(&b, "language models: %s\n", e.lm.Describe())
 	fmt.Fprintf(&b, "weights: %.1f MiB in place, %.1f MiB copied\n", mib(inPlace+codecInPlace), mib(copied+codecCopied))
-	threads := fmt.Sprintf("%d thread", e.be.Threads())
-	if e.codecBE != e.be {
-		threads = fmt.Sprintf("%d + %d threads (language models + codec)", e.be.Threads(), e.codecBE.Threads())
-	}
-	fmt.Fprintf(&b, "device: %s (%s), %s, ggml %s %s\n", e.be.Name, e.be.Description, threads, ggml.Version(), ggml.CPUVariant())
+	fmt.Fprintf(&b, "device: %s, ggml %s %s\n", e.describeDevices(), ggml.Version(), ggml.CPUVariant())
 	return b.String()
+}
+
+func (e *Engine) describeDevices() string {
+	m, c := e.be, e.codecBE
+	switch {
+	case m.Name != c.Name:
+		return fmt.Sprintf("%s (%s) for the language models, %s (%s) for the codec, %d threads", m.Name, m.Description, c.Name, c.Description, max(m.Threads(), c.Threads()))
+	case m != c:
+		return fmt.Sprintf("%s (%s), %d + %d threads (language models + codec)", m.Name, m.Description, m.Threads(), c.Threads())
+	}
+	return fmt.Sprintf("%s (%s), %d thread", m.Name, m.Description, m.Threads())
 }
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }

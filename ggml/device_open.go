@@ -1,14 +1,18 @@
 package ggml
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unsafe"
 )
 
+// ErrNoDevice: no device has that name.
+var ErrNoDevice = errors.New("no such device")
+
 // FindDevice finds a device by what people call it: a name that Devices lists ("Vulkan0"), a backend and a number
-// ("vulkan:0", "cuda:1"), or a backend alone, whose first device it is ("metal"). Upper and lower case are the same.
+// ("vulkan:0", "cuda:1"), or a backend alone, whose first device it is ("metal"). Upper and lower case are the same. The error, which lists all names, is ErrNoDevice.
 func FindDevice(name string) (Device, error) {
 	all := Devices()
 	want := strings.ReplaceAll(strings.ToLower(name), ":", "")
@@ -26,7 +30,7 @@ func FindDevice(name string) (Device, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return Device{}, fmt.Errorf("no such device; there are %s", strings.Join(names, ", "))
+	return Device{}, fmt.Errorf("%w; there are %s", ErrNoDevice, strings.Join(names, ", "))
 }
 
 // backendAlias is what people call a backend.
@@ -57,6 +61,9 @@ func Open(d Device, threads int) (*Backend, error) {
 	}
 	return b, nil
 }
+
+// Host tells whether the backend's memory is the host's.
+func (b *Backend) Host() bool { return b.host }
 
 // props is what is used of struct ggml_backend_dev_props.
 type props struct{ fromHostPtr bool }

@@ -67,7 +67,6 @@ func TestUsageErrors(t *testing.T) {
 		"unknown flag":         {[]string{"--loud"}, "unknown flag"},
 		"argument":             {[]string{"clip.wav"}, `unexpected argument "clip.wav"`},
 		"format":               {append(in("x.rvq"), "--format", "aac"), `"aac" is not written: choose one of mp3`},
-		"device":               {append(in("x.rvq"), "--device", "tpu:3"), `"tpu:3"`},
 		"output, no input":     {[]string{"--model", "m", "-o", "x.rvq"}, "-i is missing"},
 		"voice, no input":      {[]string{"--model", "m", "--voice", "x.qvoice"}, "-i is missing"},
 		"voice, no talker":     {append(in("x.wav"), "--voice", "x.qvoice"), "--voice needs --talker"},

@@ -43,7 +43,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.json, "json", false, "print what --check finds as JSON")
 
 	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "auto", "`device` to run on: auto or cpu")
+	f.StringVar(&o.device, "device", "auto", "`device` to run on, see qwen-tts --list-devices")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 
 	flags.Information(&o.verbose, "what is loaded")
@@ -74,8 +74,6 @@ func (o *options) validate() error {
 		return cli.Usagef("--model is missing")
 	case o.refText != "" && o.voice == "" && o.check == "":
 		return cli.Usagef("--ref-text needs --voice or --check")
-	case o.device != "auto" && o.device != "cpu": // the codec by itself runs nowhere else yet
-		return cli.Usagef("--device: %q is not in this build; cpu is", o.device)
 	case o.check != "":
 		return nil
 	case o.input == "" && (o.output != "" || o.voice != "" || o.trim):

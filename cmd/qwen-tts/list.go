@@ -50,9 +50,9 @@ func (a *app) listDevices() error {
 
 func describeDevice(d core.DeviceInfo) string {
 	if d.MemoryTotal == 0 {
-		return d.Description
+		return d.Description + ", " + d.Verdict()
 	}
-	return fmt.Sprintf("%s (%.1f of %.1f GiB free)", d.Description, gib(d.MemoryFree), gib(d.MemoryTotal))
+	return fmt.Sprintf("%s (%.1f of %.1f GiB free), %s", d.Description, gib(d.MemoryFree), gib(d.MemoryTotal), d.Verdict())
 }
 
 func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }

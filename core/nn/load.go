@@ -343,12 +343,26 @@ func (l *Loader) finish() error {
 	if err := l.copies.Alloc(); err != nil {
 		return err
 	}
-	if err := inParallel(len(l.fills), func(i int) error { return l.fills[i]() }); err != nil {
+	if err := l.fill(); err != nil {
 		return err
 	}
 	for t := range l.idle {
 		if l.idle[t] {
 			l.file.Release(t)
+		}
+	}
+	return nil
+}
+
+// fill brings up the copies. Memory of the host is filled by all processors; not every device takes several uploads at
+// a time.
+func (l *Loader) fill() error {
+	if l.be.Host() {
+		return inParallel(len(l.fills), func(i int) error { return l.fills[i]() })
+	}
+	for _, f := range l.fills {
+		if err := f(); err != nil {
+			return err
 		}
 	}
 	return nil

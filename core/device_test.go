@@ -1,0 +1,59 @@
+package core_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/internal/testenv"
+	"github.com/libqwen/libqwen/tests/golden"
+)
+
+// Tests on another device than the CPU: `make test-vulkan` names one.
+
+// on places models and codec.
+func on(device string) func(*core.Options) { return func(o *core.Options) { o.Device = device } }
+
+// named is the device that the tests are for; without one they are skipped.
+func named(t *testing.T) string {
+	testenv.Device(t).Close()
+	return os.Getenv(testenv.EnvDevice)
+}
+
+// deviceSNR is how close the samples of the same codes must be to the CPU's, dB. Devices may round factors to F16.
+const deviceSNR = 45
+
+func TestDevicePlacementsSpeakAlike(t *testing.T) {
+	device := named(t)
+	r := sampled(3)
+	r.MaxFrames = 4
+	want, _, err := speak(engine(t, custom, on("cpu")), r)
+	require.NoError(t, err)
+	for _, where := range []string{device, device + "/cpu", "cpu/" + device} {
+		e := engine(t, custom, on(where))
+		got, _, err := speak(e, r)
+		require.NoError(t, err, where)
+		require.Len(t, got, len(want), where)
+		snr := golden.SNR(got, want)
+		assert.Greater(t, snr, float64(deviceSNR), where)
+		t.Logf("%s: %.1f dB\n%s", where, snr, e.Describe())
+	}
+}
+
+func TestDevicesThatWorkAreListed(t *testing.T) {
+	device := named(t)
+	all, err := core.Devices(testenv.GGMLDir(t))
+	require.NoError(t, err)
+	require.Greater(t, len(all), 1)
+	for _, d := range all {
+		assert.Equal(t, "works", d.Verdict(), d.Name)
+		assert.Positive(t, d.MemoryTotal, d.Name)
+	}
+	info, err := core.SystemInfo(testenv.GGMLDir(t))
+	require.NoError(t, err)
+	assert.Contains(t, info, fmt.Sprintf("device: %s", all[1].Name), device)
+}
