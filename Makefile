@@ -32,7 +32,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings bench clean help
+.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings bench clean help
 
 all: lib commands ## build libqwen.so and the commands (the default)
 
@@ -52,6 +52,9 @@ commands: ## build the commands into build/bin
 ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only check those)
 	@python3 scripts/fetch-ggml.py .ggml
 	@QWEN_GGML_DIR="$${QWEN_GGML_DIR:-$(CURDIR)/.ggml}" $(GO) run ./cmd/qwen-tts --list-devices
+
+onnxruntime: ## put ONNX Runtime's shared library into .onnxruntime, for ONNX vocoders (with QWEN_ONNXRUNTIME set: do nothing)
+	@python3 scripts/fetch-onnxruntime.py .onnxruntime
 
 demo: commands ggml $(TINY_MODEL) $(TINY_CODEC) ## speak TEXT to demo.wav; for real speech: make demo MODEL=talker.gguf CODEC=tokenizer.gguf
 	@bash scripts/demo.sh
@@ -101,10 +104,10 @@ cross: ## build and vet without cgo for other systems
 scripts: ## the tests of the benchmark's scripts
 	@PYTHONDONTWRITEBYTECODE=1 bench/run.sh test
 
-go-test: ggml ## the Go tests
+go-test: ggml onnxruntime ## the Go tests
 	QWEN_THREADS=1 $(GO) test ./...
 
-race: ggml ## the Go tests of the packages that share data between goroutines, under the race detector
+race: ggml onnxruntime ## the Go tests of the packages that share data between goroutines, under the race detector
 	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/... ./server
 
 hub-test: ## our cache of models and Python's huggingface_hub understand each other
@@ -127,11 +130,11 @@ rust-bindings: ## renew the Rust bindings after a change of include/qwen.h (need
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare
 
-clean: ## remove what was built (not .ggml)
+clean: ## remove what was built (not .ggml, .onnxruntime)
 	rm -rf $(BUILD) demo.wav
 
 help: ## list the targets
 	@echo "make demo   set everything up and speak a sentence to demo.wav"
 	@echo "make test   run all tests"
 	@echo
-	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-12s %s\n", $$1, $$2}'
