@@ -168,14 +168,18 @@ func (s *Stream) advance(l *lane, codes [][]int32, pcm []float32) error {
 // CheckCodes tells whether the frames can be decoded: a wrong code would end the process inside ggml. The error
 // names frame and codebook and is ErrCodes.
 func (d *Decoder) CheckCodes(codes [][]int32) error {
-	c := &d.cfg.Decoder
+	return CheckCodes(codes, d.cfg.Decoder.Codebooks, d.cfg.Decoder.CodebookSize)
+}
+
+// CheckCodes tells whether each frame has a code of each codebook, below the number of its entries.
+func CheckCodes(codes [][]int32, codebooks, entries int) error {
 	for t, frame := range codes {
-		if len(frame) != c.Codebooks {
-			return fmt.Errorf("codec: %w: frame %d has %d codes, want %d", ErrCodes, t, len(frame), c.Codebooks)
+		if len(frame) != codebooks {
+			return fmt.Errorf("codec: %w: frame %d has %d codes, want %d", ErrCodes, t, len(frame), codebooks)
 		}
 		for k, id := range frame {
-			if id < 0 || int(id) >= c.CodebookSize {
-				return fmt.Errorf("codec: %w: frame %d, codebook %d: %d is not within 0..%d", ErrCodes, t, k, id, c.CodebookSize-1)
+			if id < 0 || int(id) >= entries {
+				return fmt.Errorf("codec: %w: frame %d, codebook %d: %d is not within 0..%d", ErrCodes, t, k, id, entries-1)
 			}
 		}
 	}
@@ -241,12 +245,18 @@ const absurd = 1000
 // samples reads and limits a pass's samples.
 func (s *Stream) samples(p *pass, pcm []float32) error {
 	p.samples.GetF32(pcm)
+	return Limit(pcm, s.d.cfg.Hop, s.pos)
+}
+
+// Limit limits samples to full scale, [-1, 1]. Ones that cannot be speech are an error, which names the frame; the first
+// of the samples are those of frame number first.
+func Limit(pcm []float32, hop, first int) error {
 	for i, v := range pcm {
 		switch {
 		case v-v != 0: // infinite or not a number
-			return fmt.Errorf("codec: samples of frame %d are not finite", s.pos+i/s.d.cfg.Hop)
+			return fmt.Errorf("codec: samples of frame %d are not finite", first+i/hop)
 		case v > absurd || v < -absurd:
-			return fmt.Errorf("codec: samples of frame %d go up to %.3g, full scale is 1", s.pos+i/s.d.cfg.Hop, v)
+			return fmt.Errorf("codec: samples of frame %d go up to %.3g, full scale is 1", first+i/hop, v)
 		}
 		pcm[i] = min(max(v, -1), 1)
 	}
