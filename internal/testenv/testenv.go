@@ -87,3 +87,21 @@ func Backend(tb testing.TB, threads int) *ggml.Backend {
 	}
 	return CPU(tb, threads)
 }
+
+// ONNXRuntime makes core/onnx find ONNX Runtime until the test ends: $QWEN_ONNXRUNTIME, else what `make onnxruntime` put
+// into .onnxruntime. Without either the test is skipped, except where $CI says that nothing may be.
+func ONNXRuntime(tb testing.TB) {
+	tb.Helper()
+	const env = "QWEN_ONNXRUNTIME"
+	if os.Getenv(env) != "" {
+		return
+	}
+	dir := filepath.Join(Root(tb), ".onnxruntime")
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("CI") != "" {
+			tb.Fatalf("%v (`make onnxruntime` obtains the library)", err)
+		}
+		tb.Skipf("not tested: %v (`make onnxruntime` obtains the library)", err)
+	}
+	tb.Setenv(env, dir)
+}
