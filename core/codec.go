@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/libqwen/libqwen/core/codec"
 	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/ggml"
@@ -17,7 +16,7 @@ import (
 type Codec struct {
 	be        *ggml.Backend
 	files     []*gguf.File
-	decoder   *codec.Decoder
+	decoder   vocoder
 	extractor extractor
 }
 
@@ -42,7 +41,7 @@ func (c *Codec) open(opts Options) error {
 	if err != nil {
 		return err
 	}
-	if c.extractor.tokenizer, err = c.openFile(opts.codecPath(), codec.Architecture, "speech tokenizer"); err != nil {
+	if c.extractor.tokenizer, err = openTokenizer(opts.codecPath(), c.openFile); err != nil {
 		return err
 	}
 	if opts.TalkerPath != "" {
@@ -62,10 +61,10 @@ func (c *Codec) open(opts Options) error {
 		return err
 	}
 	c.extractor.be = c.be
-	if c.decoder, err = loadDecoder(c.be, c.extractor.tokenizer, &opts); err != nil {
+	if c.decoder, err = loadVocoder(c.be, c.extractor.tokenizer, &opts); err != nil {
 		return err
 	}
-	c.extractor.decoder, c.extractor.cache = c.decoder, newLRU[voiceID, *Voice](cachedVoices)
+	c.extractor.decoder, c.extractor.codecPath, c.extractor.cache = c.decoder, opts.codecPath(), newLRU[voiceID, *Voice](cachedVoices)
 	if c.extractor.talker == nil {
 		return nil
 	}
@@ -111,18 +110,6 @@ func loadGGML(dir string, log *slog.Logger) error {
 	return nil
 }
 
-func loadDecoder(be *ggml.Backend, f *gguf.File, opts *Options) (*codec.Decoder, error) {
-	config, err := codec.ReadConfig(f)
-	if err == nil {
-		config.Rounded = opts.CodecBF16
-		var d *codec.Decoder
-		if d, err = codec.LoadDecoder(be, f, config); err == nil {
-			return d, nil
-		}
-	}
-	return nil, loadError(opts.codecPath(), err)
-}
-
 // Close releases everything.
 func (c *Codec) Close() {
 	c.extractor.free()
@@ -145,6 +132,9 @@ func (c *Codec) CodebookSize() int { return c.decoder.CodebookSize() }
 
 // Hop is the number of samples that a frame stands for.
 func (c *Codec) Hop() int { return c.decoder.Hop() }
+
+// Encodes tells whether there is an encoder: an ONNX vocoder has none, and Encode fails with ErrMode.
+func (c *Codec) Encodes() bool { return c.extractor.tokenizer != nil }
 
 // Encode gives the codes [frames][codebooks] of the whole frames of a clip, 24 kHz mono; a rest is left out.
 func (c *Codec) Encode(ctx context.Context, pcm []float32) ([][]int32, error) {
@@ -170,17 +160,19 @@ func (c *Codec) Decode(ctx context.Context, codes [][]int32, emit func(pcm []flo
 	if err := c.decoder.CheckCodes(codes); err != nil {
 		return as(ErrInvalid, err)
 	}
-	s, err := c.decoder.NewStream(decodeFrames)
+	whole, _ := c.decoder.widths()
+	width := min(whole, framesFor(defaultChunkSeconds, c.Hop()))
+	s, err := c.decoder.newStream(width)
 	if err != nil {
 		return loadError("codec", err)
 	}
 	defer s.Close()
-	pcm := make([]float32, decodeFrames*c.Hop())
+	pcm := make([]float32, min(width, len(codes))*c.Hop())
 	for len(codes) > 0 {
 		if err := ctx.Err(); err != nil {
 			return cancelled(err)
 		}
-		n := min(decodeFrames, len(codes))
+		n := min(width, len(codes))
 		if err := s.Decode(codes[:n], pcm[:n*c.Hop()]); err != nil {
 			return as(ErrGenerate, err)
 		}

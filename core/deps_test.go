@@ -26,7 +26,7 @@ var lattice = map[string]string{
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
 
-	"core":           "core/bpe core/codec core/lm core/model core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
+	"core":           "core/bpe core/codec core/lm core/model core/onnx core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/checkpoint core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",
@@ -38,6 +38,7 @@ var lattice = map[string]string{
 	"core/text":      "",
 	"core/voicefile": "internal/atomicfile",
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
+	"core/onnx":      "core/codec internal/dylib",
 
 	"ggml":          "ggml/gguf",
 	"ggml/kernels":  "ggml ggml/gguf internal/half",
@@ -48,7 +49,8 @@ var lattice = map[string]string{
 	"core/checkpoint": "ggml/gguf internal/half internal/mmap",
 	"internal/mmap":   "",
 
-	"server": "core core/audio core/prompt core/voicefile internal/atomicfile",
+	"server":         "core core/audio core/prompt core/voicefile internal/atomicfile",
+	"internal/dylib": "",
 
 	"internal/atomicfile": "",
 	"hub":                 "internal/atomicfile",

@@ -33,7 +33,8 @@ const SampleRate = codec.SampleRate
 // Options say what to open and where to run it. The zero value of each optional field means the default.
 type Options struct {
 	TalkerPath string // GGUF of the Talker and CodePredictor, or the directory of their checkpoint
-	CodecPath  string // GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory
+	CodecPath  string // GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory.
+	// Or an ONNX vocoder, which only decodes: a file that ends in .onnx, or a directory that holds a qwen3-tts-vocoder.onnx
 
 	// Device is where the models run: "auto" (default) takes a discrete GPU that passes a self-test, else the CPU;
 	// "cpu", "vulkan:0", "cuda:1" … that one or none; "cuda:0,cpu" the first that works, with a warning for what does not;
@@ -48,6 +49,11 @@ type Options struct {
 	ClampFP16        bool    // keep hidden states within the range of half precision
 	CodecBF16        bool    // the codec's convolutions round to BF16 where the CPU multiplies it: faster, at some 40 dB
 	MaxBatch         int     // syntheses that may be computed together; 0 = 1
+
+	// ONNXProvider is what an ONNX vocoder runs on: "" takes QWEN_ONNX_PROVIDER, else "auto", the best execution provider
+	// that works here, at last the CPU. A name ("cpu", "cuda", "tensorrt", "directml", "coreml", "openvino" …) must work;
+	// of several with commas between them, the first that works is taken. See ONNXProviders.
+	ONNXProvider string
 
 	Logger *slog.Logger // nil logs nothing
 }
@@ -66,7 +72,7 @@ type Engine struct {
 	codecBE *ggml.Backend // of the codec; the same if there is but one thread
 	files   []*gguf.File
 	lm      *lm.Model
-	decoder *codec.Decoder
+	decoder vocoder
 	vocab   *prompt.Vocab
 	tok     *bpe.Tokenizer
 	gen     model.Generation
@@ -146,7 +152,7 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	tokenizer, err := e.openFile(e.opts.codecPath(), codec.Architecture, "speech tokenizer")
+	tokenizer, err := openTokenizer(e.opts.codecPath(), e.openFile)
 	if err != nil {
 		return err
 	}
@@ -220,7 +226,7 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 			return loadError(e.opts.TalkerPath, err)
 		},
 		func() (err error) {
-			e.decoder, err = loadDecoder(e.codecBE, tokenizer, &e.opts)
+			e.decoder, err = loadVocoder(e.codecBE, tokenizer, &e.opts)
 			return err
 		})
 	if err != nil {
@@ -233,14 +239,14 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.opts.Context > 0 {
 		e.context = min(e.context, e.opts.Context)
 	}
-	e.extractor = &extractor{be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, cache: newLRU[voiceID, *Voice](cachedVoices)}
+	e.extractor = &extractor{be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, codecPath: e.opts.codecPath(), cache: newLRU[voiceID, *Voice](cachedVoices)}
 	e.primed = newLRU[uint64, primed](primedBytes)
 	e.session, err = e.newSession(nil)
 	return err
 }
 
 // belongTogether tells whether the codes that a talker writes are those that a speech tokenizer reads.
-func belongTogether(c lm.Config, d *codec.Decoder) error {
+func belongTogether(c lm.Config, d vocoder) error {
 	if d.Codebooks() != c.Codebooks || d.CodebookSize() != c.CodebookSize {
 		return fail(ErrModel, "the files do not belong together: the talker writes %d codebooks of %d, the speech tokenizer reads %d of %d",
 			c.Codebooks, c.CodebookSize, d.Codebooks(), d.CodebookSize())
@@ -335,8 +341,10 @@ func (e *Engine) Languages() []string { return e.vocab.LanguageNames() }
 func (e *Engine) NumCodebooks() int { return e.lm.Codebooks }
 
 // FramesFor is the number of whole audio frames that last about the given time, at least 1.
-func (e *Engine) FramesFor(seconds float32) int {
-	frames := math.Round(float64(seconds) * SampleRate / float64(e.decoder.Hop()))
+func (e *Engine) FramesFor(seconds float32) int { return framesFor(seconds, e.decoder.Hop()) }
+
+func framesFor(seconds float32, hop int) int {
+	frames := math.Round(float64(seconds) * SampleRate / float64(hop))
 	if !(frames >= 1) {
 		return 1
 	}
@@ -352,6 +360,9 @@ func (e *Engine) Describe() string {
 	fmt.Fprintf(&b, "language models: %s\n", e.lm.Describe())
 	fmt.Fprintf(&b, "weights: %.1f MiB in place, %.1f MiB copied\n", mib(inPlace+codecInPlace), mib(copied+codecCopied))
 	fmt.Fprintf(&b, "device: %s, ggml %s %s\n", e.describeDevices(), ggml.Version(), ggml.CPUVariant())
+	if v := e.decoder.Describe(); v != "" {
+		fmt.Fprintf(&b, "vocoder: %s\n", v)
+	}
 	return b.String()
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libqwen/libqwen/core/codec"
 	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/core/speaker"
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -50,8 +49,11 @@ func (c *Codec) Identity() Identity {
 }
 
 // identify fills all but the width; there may be no talker.
-func identify(talker, tokenizer *gguf.File, d *codec.Decoder) Identity {
-	id := Identity{Codebooks: d.Codebooks(), CodebookSize: d.CodebookSize(), Codec: fingerprint(tokenizer, isCodebook)}
+func identify(talker, tokenizer *gguf.File, d vocoder) Identity {
+	id := Identity{Codebooks: d.Codebooks(), CodebookSize: d.CodebookSize()}
+	if tokenizer != nil { // an ONNX vocoder's cannot be told
+		id.Codec = fingerprint(tokenizer, isCodebook)
+	}
 	if talker == nil {
 		return id
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// decodeFrames is the most frames that the codec computes at once, and so the longest that a cancelled synthesis goes
+// decodeFrames is the most frames that ggml's decoder computes at once, and so the longest that a cancelled synthesis goes
 // on: wider is hardly faster, and takes memory in proportion.
 const decodeFrames = 4
 
@@ -28,7 +28,8 @@ type output struct {
 func newOutput(s *session, u *utterance) *output {
 	o := &output{s: s, u: u, width: s.engine.decodeWidth(), most: s.engine.decodeWidth()}
 	if u.req.Stream {
-		o.width, o.most = 1, max(u.req.ChunkFrames, 1)
+		_, streamed := s.engine.decoder.widths()
+		o.width, o.most = 1, max(u.req.ChunkFrames, streamed)
 	}
 	o.fill, o.spare = &s.batches[0], &s.batches[1]
 	o.fill.clear()
@@ -42,7 +43,8 @@ func (e *Engine) decodeWidth() int {
 	if seconds == 0 {
 		seconds = defaultChunkSeconds
 	}
-	return min(decodeFrames, e.FramesFor(seconds))
+	whole, _ := e.decoder.widths()
+	return min(whole, e.FramesFor(seconds))
 }
 
 // add takes a frame's codes, which are valid only during the call.

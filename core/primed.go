@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-
-	"github.com/libqwen/libqwen/core/codec"
 )
 
 // primedBytes is the memory for what the codec knows after the references heard last: at full size some 7 MiB each.
@@ -14,7 +12,7 @@ const primedBytes = 64 << 20
 // primed is the codec's memory after the frames of a reference.
 type primed struct {
 	codes    [][]int32
-	snapshot *codec.Snapshot
+	snapshot vocoderSnapshot
 }
 
 // primeFrames is the most reference frames that are taken between two looks at the context.
@@ -29,7 +27,7 @@ func (s *session) prime(u *utterance) error {
 	}
 	key := hashCodes(codes)
 	if p, ok := s.engine.primed.get(key); ok && slices.EqualFunc(p.codes, codes, slices.Equal) {
-		s.stream.Restore(p.snapshot)
+		s.stream.restore(p.snapshot)
 		return nil
 	}
 	for part := range slices.Chunk(codes, primeFrames) {
@@ -40,7 +38,7 @@ func (s *session) prime(u *utterance) error {
 			return fmt.Errorf("reference: %w", err)
 		}
 	}
-	p := primed{(&Voice{Codes: codes}).clone().Codes, s.stream.Snapshot()}
+	p := primed{(&Voice{Codes: codes}).clone().Codes, s.stream.snapshot()}
 	s.engine.primed.put(key, p, p.snapshot.Bytes())
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/libqwen/libqwen/core/codec"
 	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/core/sample"
@@ -254,7 +253,7 @@ type session struct {
 	engine    *Engine
 	talker    *lm.Talker
 	predictor *lm.CodePredictor
-	stream    *codec.Stream
+	stream    vocoderStream
 	worker    *worker
 	batches   [2]batch // frames gathered, and frames being decoded
 	dump      *dump    // nil unless stages are wanted
@@ -281,7 +280,7 @@ func (s *session) open() (err error) {
 	if s.predictor, err = e.lm.NewCodePredictor(s.talker.Hidden(), s.dump.predictorProbe()); err != nil {
 		return err
 	}
-	if s.stream, err = e.decoder.NewStream(e.decodeWidth()); err != nil {
+	if s.stream, err = e.decoder.newStream(e.decodeWidth()); err != nil {
 		return err
 	}
 	s.worker = newWorker(s.stream, e.decoder.Hop(), e.codecBE != e.be)

@@ -85,8 +85,9 @@ func monotonous(codes [][]int32) bool {
 // programs never clone. It is used by whose turn it is.
 type extractor struct {
 	be                *ggml.Backend
-	talker, tokenizer *gguf.File
-	decoder           *codec.Decoder // what will read the codes
+	talker, tokenizer *gguf.File // tokenizer: nil with an ONNX vocoder
+	decoder           vocoder    // what will read the codes
+	codecPath         string
 	encoder           *codec.Encoder
 	speaker           *speaker.Encoder
 	cache             *lru[voiceID, *Voice]
@@ -129,6 +130,9 @@ func (x *extractor) embed(ctx context.Context, pcm []float32) ([]float32, error)
 
 // encode gives the codes of a clip's whole frames; a rest is left out.
 func (x *extractor) encode(ctx context.Context, pcm []float32) ([][]int32, error) {
+	if x.tokenizer == nil {
+		return nil, noEncoder(x.codecPath)
+	}
 	if err := x.loadEncoder(); err != nil {
 		return nil, voiceError(fmt.Errorf("speech tokenizer: %w", err), ErrModel)
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/libqwen/libqwen/core/codec"
 )
 
 // batch is a few frames on their way through the codec. Its memory is reused.
@@ -34,7 +32,7 @@ func (b *batch) add(codes []int32) {
 }
 
 // decode fills pcm. A panic becomes an error: on a worker's goroutine nobody else could catch it.
-func (b *batch) decode(s *codec.Stream, hop int) {
+func (b *batch) decode(s vocoderStream, hop int) {
 	begin := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
@@ -49,13 +47,13 @@ func (b *batch) decode(s *codec.Stream, hop int) {
 // worker runs the codec's stream, on a goroutine of its own if the codec has threads of its own. At most one batch is
 // under way.
 type worker struct {
-	stream *codec.Stream
+	stream vocoderStream
 	hop    int
 	jobs   chan *batch   // nil: decode at once
 	ready  chan struct{} // a batch is done
 }
 
-func newWorker(s *codec.Stream, hop int, beside bool) *worker {
+func newWorker(s vocoderStream, hop int, beside bool) *worker {
 	w := &worker{stream: s, hop: hop, ready: make(chan struct{}, 1)}
 	if beside {
 		w.jobs = make(chan *batch)

@@ -156,12 +156,14 @@ struct qt_context;
 struct qt_init_params {
     int         abi_version;     /* set by qt_init_default_params */
     const char *talker_path;     /* required: GGUF of the Talker and CodePredictor */
-    const char *codec_path;      /* required: GGUF of the 12 Hz speech tokenizer */
+    const char *codec_path;      /* required: GGUF of the 12 Hz speech tokenizer, or an ONNX vocoder (.onnx, or a folder
+                                    that holds a qwen3-tts-vocoder.onnx), which decodes and does not encode */
     bool        use_fa;          /* true: flash attention where the device has it */
     bool        clamp_fp16;      /* false: true clamps activations to the range of FP16 (GPUs before Ampere) */
     int         max_batch;       /* 1: syntheses that may be computed together, >= 1 */
     float       codec_chunk_sec; /* 24.0: most seconds of audio that the codec decodes at once, > 0. It bounds
-                                    memory and changes no sample. Not used when streaming. */
+                                    memory and changes no sample, except with an ONNX vocoder without state. Not used when
+                                    streaming. */
 };
 
 /* Fills in the defaults above, and no byte beyond the layout of ABI 4. NULL is ignored. */

@@ -56,7 +56,7 @@ func (a *app) execute(cmd *cobra.Command, o *options) (err error) {
 func (a *app) open() (*core.Codec, error) {
 	o, log := a.options, a.console.Logger()
 	c, err := core.OpenCodec(core.Options{
-		CodecPath: o.model, TalkerPath: o.talker, Device: o.device, Threads: o.threads, Logger: log,
+		CodecPath: o.model, TalkerPath: o.talker, Device: o.device, ONNXProvider: o.provider, Threads: o.threads, Logger: log,
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type options struct {
 	model, input, talker, output, format string
 	voice, refText, check                string
 	noClobber, trim, json                bool
-	device                               string
+	device, provider                     string
 	threads                              int
 	verbose                              bool
 }
@@ -26,7 +26,7 @@ type options struct {
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
+	f.StringVar(&o.model, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf), or an ONNX vocoder (.onnx), which only decodes")
 
 	f = flags.Group("Input and output")
 	f.StringVarP(&o.input, "input", "i", "", "`file` to encode (WAV, FLAC, MP3, Ogg, AIFF, CAF …) or to decode (.rvq, .qvoice)")
@@ -44,6 +44,7 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Group("Machine")
 	f.StringVar(&o.device, "device", "auto", "`device` to run on, see qwen-tts --list-devices")
+	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--model x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 
 	flags.Information(&o.verbose, "what is loaded")

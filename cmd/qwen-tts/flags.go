@@ -27,7 +27,7 @@ type options struct {
 	temp, topP, repPen, subTemp, subP float32
 	topK, subTopK                     int
 
-	device           string
+	device, provider string
 	threads, context int
 	noFA, clampFP16  bool
 	codecBF16        bool
@@ -41,7 +41,7 @@ func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
-	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf); --model's directory may hold it")
+	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
 	f.StringVar(&o.hf, "hf", "", "fetch --model and --codec: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
@@ -84,6 +84,7 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Group("Machine")
 	f.StringVar(&o.device, "device", "auto", "`device` to run on, see --list-devices; cuda:0,cpu tries both, cuda:0/cpu has the codec on the CPU")
+	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--codec x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
 	f.BoolVar(&o.noFA, "no-fa", false, "disable flash attention")

@@ -80,6 +80,7 @@ func (s *session) load(talker string) (*core.Engine, error) {
 		TalkerPath:       talker,
 		CodecPath:        o.codec,
 		Device:           o.device,
+		ONNXProvider:     o.provider,
 		Threads:          o.threads,
 		Context:          o.context,
 		ChunkSeconds:     o.chunk,
