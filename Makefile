@@ -70,7 +70,7 @@ demo: export TINY_CODEC := $(TINY_CODEC)
 
 tiny: $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS) ## make the tiny random-weight models in build/demo
 
-$(TINY)/%.gguf: $(TINY)/checkpoints $(wildcard convert/*.go ggml/gguf/*.go) | commands
+$(TINY)/%.gguf: $(TINY)/checkpoints $(wildcard convert/*.go core/checkpoint/*.go ggml/gguf/*.go) | commands
 	$(BUILD)/bin/qwen-convert --force --type F32 $</$* $@
 
 $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)

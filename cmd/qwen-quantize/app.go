@@ -29,10 +29,10 @@ Types, from large to small:
 
 // options are the flags as given.
 type options struct {
-	tensors                   []string
-	force, requantize, dryRun bool
-	verbose                   bool
-	threads                   int
+	tensors                                                []string
+	force, requantize, dryRun, report, verbose             bool
+	reportText, reportSpeaker, reportInstruct, reportAudio string
+	threads                                                int
 }
 
 // An app is one run of the command. Results go to stdout, all else to stderr.
@@ -57,6 +57,12 @@ func (a *app) command() *cobra.Command {
 	f = flags.Group("Output")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would become of each tensor, and write nothing")
 	f.BoolVarP(&o.force, "force", "f", false, "replace OUT.gguf if it exists")
+	f = flags.Group("Report")
+	f.BoolVar(&o.report, "report", false, "then run both files on the same input and print how far OUT.gguf is from IN.gguf; without TYPE, do only that")
+	f.StringVar(&o.reportText, "report-text", "The quick brown fox jumps over the lazy dog.", "`text` to compare talkers with")
+	f.StringVar(&o.reportSpeaker, "report-speaker", "", "`name` of a speaker for it; none has to be named")
+	f.StringVar(&o.reportInstruct, "report-instruct", "", "instruction for it, `text`")
+	f.StringVar(&o.reportAudio, "report-audio", "", "recording to compare speech tokenizers with, a `file`; a made-up voice without")
 	f = flags.Group("Machine")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	flags.Information(&o.verbose, "each tensor")
@@ -66,14 +72,19 @@ func (a *app) command() *cobra.Command {
 		Version: version,
 		Flags:   flags,
 		Args: func(args []string) error {
-			if want := 3; len(args) != want {
-				return cli.Usagef("IN.gguf, OUT.gguf and TYPE expected, %d arguments given", len(args))
+			if len(args) == 3 || len(args) == 2 && o.report {
+				return nil
 			}
-			return nil
+			return cli.Usagef("IN.gguf, OUT.gguf and TYPE expected, %d arguments given", len(args))
 		},
 		Run: func(cmd *cobra.Command) error {
 			args := cmd.Flags().Args()
-			return a.quantize(cmd.Context(), args[0], args[1], args[2])
+			if len(args) == 3 {
+				if err := a.quantize(cmd.Context(), args[0], args[1], args[2]); err != nil || !o.report || o.dryRun {
+					return err
+				}
+			}
+			return a.report(cmd.Context(), args[0], args[1])
 		},
 	}.Cobra()
 }

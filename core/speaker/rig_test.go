@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 		"a part too many":  {golden.Rig{Add: map[string][]int64{"spk_enc.blk.2.res2net.7.bias": {8}}}, "spk_enc.blk.2.res2net.7.bias: surplus"},
 		"integers": {
 			edit("spk_enc.mfa.weight", func(x *gguf.TensorInfo, _ []byte) { x.Type = gguf.I32 }),
-			"spk_enc.mfa.weight: type I32 cannot be converted to F32 here",
+			"spk_enc.mfa.weight: type I32 is not one of a weight",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
