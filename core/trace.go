@@ -84,8 +84,8 @@ func (e *Engine) openTalker() error {
 	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
 		return err
 	}
-	if err := e.openDevices(threads); err != nil {
-		return as(ErrBackend, err)
+	if e.be, e.codecBE, err = openDevices(e.opts.Device, threads, e.log); err != nil {
+		return err
 	}
 	if e.lm, err = lm.Load(e.be, f, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
 		return loadError(e.opts.TalkerPath, err)
