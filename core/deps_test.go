@@ -26,7 +26,7 @@ var lattice = map[string]string{
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
 
-	"core":           "core/bpe core/codec core/lm core/model core/onnx core/prompt core/sample core/speaker ggml ggml/gguf internal/npy",
+	"core":           "core/bpe core/codec core/lm core/model core/onnx core/prompt core/sample core/speaker core/text ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/checkpoint core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",

@@ -71,6 +71,19 @@ func (v *Vocab) findLanguage(k string) *Language {
 	return nil
 }
 
+// CanonicalLanguage returns the English name, as model files have it, of a language given by a name, alias, ISO code or
+// BCP 47 tag; "" if it is none of those that are known here, "auto" included.
+func CanonicalLanguage(name string) string {
+	v := &Vocab{}
+	for _, l := range languages {
+		v.Languages = append(v.Languages, Language{Name: l.name})
+	}
+	if l := v.findLanguage(key(name)); l != nil {
+		return l.Name
+	}
+	return ""
+}
+
 func (v *Vocab) languageNamed(k string) *Language {
 	for i := range v.Languages {
 		if key(v.Languages[i].Name) == k {

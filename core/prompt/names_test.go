@@ -117,3 +117,10 @@ func TestNearest(t *testing.T) {
 	assert.Equal(t, 3, editDistance([]rune("kitten"), []rune("sitting")))
 	assert.Equal(t, 4, editDistance([]rune(""), []rune("abcd")))
 }
+
+func TestCanonicalLanguage(t *testing.T) {
+	for name, want := range map[string]string{"de": "german", "German": "german", "zh-CN": "chinese", "Español": "spanish", "pt_BR": "portuguese",
+		"beijing dialect": "beijing_dialect", "": "", "auto": "", "klingon": "", "rus": "russian"} {
+		assert.Equal(t, want, CanonicalLanguage(name), name)
+	}
+}
