@@ -45,9 +45,10 @@ func (c *Codec) open(opts Options) error {
 		return err
 	}
 	if opts.TalkerPath != "" {
-		if c.extractor.talker, err = c.openFile(opts.TalkerPath, lm.Architecture, "talker"); err != nil {
+		if c.extractor.talker, _, err = opts.openLM(); err != nil {
 			return err
 		}
+		c.files = append(c.files, c.extractor.talker)
 	}
 	log := opts.logger()
 	if err := loadGGML(opts.GGMLDir, log); err != nil {

@@ -32,9 +32,16 @@ const SampleRate = codec.SampleRate
 
 // Options say what to open and where to run it. The zero value of each optional field means the default.
 type Options struct {
-	TalkerPath string // GGUF of the Talker and CodePredictor, or the directory of their checkpoint
-	CodecPath  string // GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory.
-	// Or an ONNX vocoder, which only decodes: a file that ends in .onnx, or a directory that holds a qwen3-tts-vocoder.onnx
+	// GGUF of the Talker and CodePredictor, the directory of their checkpoint, or a folder with the GGUF files of a
+	// model, see FindModel.
+	TalkerPath string
+	// GGUF of the 12 Hz speech tokenizer, or a directory; "" takes the one in TalkerPath's directory. Or an ONNX vocoder,
+	// which only decodes: a file that ends in .onnx, or a directory that holds a qwen3-tts-vocoder.onnx.
+	CodecPath string
+
+	PredictorPath string // GGUF of the CodePredictor, where that is apart
+	TokenizerPath string // GGUF of the text tokenizer, where that is apart
+	Mode          Mode   // the one that is wanted: another one is ErrMode. Needed for files that do not tell theirs
 
 	// Device is where the models run: "auto" (default) takes a discrete GPU that passes a self-test, else the CPU;
 	// "cpu", "vulkan:0", "cuda:1" … that one or none; "cuda:0,cpu" the first that works, with a warning for what does not;
@@ -92,6 +99,10 @@ type Engine struct {
 // Open loads the models. Errors wrap ErrInvalid, ErrUnsupported, ErrModel, ErrBackend or ErrMemory.
 func Open(opts Options) (*Engine, error) {
 	start := time.Now()
+	opts, err := FindModel(opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
@@ -131,9 +142,11 @@ func (o *Options) check() error {
 	return o.checkDevice()
 }
 
-// HoldsCodec tells whether a path is the directory of a talker's checkpoint that holds the speech tokenizer as well, so
-// that Options.CodecPath need not be set.
-func HoldsCodec(talkerPath string) bool { return model.HasCodec(talkerPath) }
+// HoldsCodec tells whether a path is the directory of a talker's checkpoint that holds the speech tokenizer as well, or
+// a folder of model files with a codec among them, so that Options.CodecPath need not be set.
+func HoldsCodec(talkerPath string) bool {
+	return model.HasCodec(talkerPath) || model.FindCodec(talkerPath) != ""
+}
 
 // codecPath is where the speech tokenizer is.
 func (o *Options) codecPath() string {
@@ -148,9 +161,13 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	talker, err := e.openFile(e.opts.TalkerPath, lm.Architecture, "talker")
+	talker, notes, err := e.opts.openLM()
 	if err != nil {
 		return err
+	}
+	e.files = append(e.files, talker)
+	for _, n := range notes {
+		e.log.Info("talker: " + n)
 	}
 	tokenizer, err := openTokenizer(e.opts.codecPath(), e.openFile)
 	if err != nil {
