@@ -8,6 +8,7 @@ import (
 
 // Request is one synthesis. The zero value is not useful: start from Engine.DefaultRequest.
 type Request struct {
+	Mode     Mode   // "": that of the model; another one than that is refused
 	Text     string // what to speak, UTF-8
 	Language string // a name, alias or ISO code; "" or "auto" lets the model decide
 	Speaker  string // custom_voice: one of Engine.Speakers
@@ -16,6 +17,8 @@ type Request struct {
 	RefAudio []float32 // base: reference clip, 24 kHz mono; excludes Voice
 	Voice    *Voice    // base: reference already extracted
 	RefText  string    // base: transcript of the reference; with codes it selects in-context cloning
+
+	SpeakerEmbedding []float32 // base: an x-vector, instead of that of the reference or without one
 
 	Layout Layout // how the text enters the prompt
 

@@ -8,62 +8,85 @@ import (
 	"github.com/libqwen/libqwen/core/prompt"
 )
 
+// target is what a request has to fit.
+type target struct {
+	mode     Mode
+	speakers []string // that a custom_voice model has, for messages
+}
+
 // rule is one condition under which a request is refused before any compute.
 type rule struct {
-	broken func(e *Engine, r *Request) bool
+	broken func(t target, r *Request) bool
 	kind   error
-	text   func(e *Engine, r *Request) string
+	text   func(t target) string
 }
 
-// rules are the demands of the model families and the contradictions among fields, in the order of checking.
+// rules are the demands of the modes and the contradictions among fields, in the order of checking.
 var rules = []rule{
-	{func(_ *Engine, r *Request) bool { return r.Speaker != "" && r.hasReference() }, ErrInvalid,
+	{func(t target, r *Request) bool { return r.Mode != "" && r.Mode != t.mode }, ErrMode,
+		func(t target) string { return fmt.Sprintf("mode: this is a %s model; %s", t.mode, t.accepts()) }},
+	{func(_ target, r *Request) bool { return r.Speaker != "" && r.hasReference() }, ErrInvalid,
 		words("speaker: excludes a reference (ref_audio_24k, ref_spk_emb, ref_codes)")},
-	{func(_ *Engine, r *Request) bool { return r.RefText != "" && !r.hasReference() }, ErrInvalid,
+	{func(_ target, r *Request) bool { return r.RefText != "" && r.RefAudio == nil && r.Voice == nil }, ErrInvalid,
 		words("ref_text: given without a reference (ref_audio_24k, or ref_spk_emb with ref_codes)")},
-	{func(_ *Engine, r *Request) bool { return r.RefAudio != nil && r.Voice != nil }, ErrInvalid,
+	{func(_ target, r *Request) bool { return r.RefAudio != nil && r.Voice != nil }, ErrInvalid,
 		words("ref_audio_24k: excludes ref_spk_emb and ref_codes")},
-	{func(e *Engine, r *Request) bool { return r.Speaker != "" && e.vocab.ModelType != prompt.CustomVoice }, ErrMode,
-		func(e *Engine, r *Request) string {
-			return fmt.Sprintf("speaker: this is a %s model, which has no named speakers; %s", e.vocab.ModelType, e.accepts())
+	{func(t target, r *Request) bool { return r.Speaker != "" && t.mode != ModeCustomVoice }, ErrMode,
+		func(t target) string {
+			return fmt.Sprintf("speaker: this is a %s model, which has no named speakers; %s", t.mode, t.accepts())
 		}},
-	{func(e *Engine, r *Request) bool {
-		return prompt.IsBlank(r.Speaker) && e.vocab.ModelType == prompt.CustomVoice
-	}, ErrMode,
-		func(e *Engine, r *Request) string {
-			return "speaker: a custom_voice model needs one of " + strings.Join(e.Speakers(), ", ")
-		}},
-	{func(e *Engine, r *Request) bool {
-		return !prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.Base
-	}, ErrMode,
-		func(e *Engine, r *Request) string {
-			return "instruct: a base model takes no instruction; " + e.accepts()
-		}},
-	{func(e *Engine, r *Request) bool {
-		return prompt.IsBlank(r.Instruct) && e.vocab.ModelType == prompt.VoiceDesign
-	}, ErrMode,
+	{func(t target, r *Request) bool { return prompt.IsBlank(r.Speaker) && t.mode == ModeCustomVoice }, ErrMode,
+		func(t target) string { return "speaker: a custom_voice model needs one of " + t.names() }},
+	{func(t target, r *Request) bool { return !prompt.IsBlank(r.Instruct) && t.mode == ModeBase }, ErrMode,
+		func(t target) string { return "instruct: a base model takes no instruction; " + t.accepts() }},
+	{func(t target, r *Request) bool { return prompt.IsBlank(r.Instruct) && t.mode == ModeVoiceDesign }, ErrMode,
 		words("instruct: a voice_design model needs a description of the voice")},
-	{func(e *Engine, r *Request) bool { return r.hasReference() && e.vocab.ModelType != prompt.Base }, ErrMode,
-		func(e *Engine, r *Request) string {
-			return fmt.Sprintf("ref_audio_24k, ref_spk_emb, ref_codes: this is a %s model; only a base model clones a reference; %s", e.vocab.ModelType, e.accepts())
+	{func(t target, r *Request) bool { return r.hasReference() && t.mode != ModeBase }, ErrMode,
+		func(t target) string {
+			return fmt.Sprintf("ref_audio_24k, ref_spk_emb, ref_codes: this is a %s model; only a base model clones a reference; %s", t.mode, t.accepts())
 		}},
 }
 
-func words(s string) func(*Engine, *Request) string {
-	return func(*Engine, *Request) string { return s }
+func words(s string) func(target) string { return func(target) string { return s } }
+
+func (r *Request) hasReference() bool {
+	return r.RefAudio != nil || r.Voice != nil || r.SpeakerEmbedding != nil
 }
 
-func (r *Request) hasReference() bool { return r.RefAudio != nil || r.Voice != nil }
-
-// accepts says what the loaded family is steered by.
-func (e *Engine) accepts() string {
-	switch e.vocab.ModelType {
-	case prompt.CustomVoice:
+// accepts says what models of the mode are steered by.
+func (t target) accepts() string {
+	switch t.mode {
+	case ModeCustomVoice:
 		return "it takes a speaker and an optional instruct"
-	case prompt.VoiceDesign:
+	case ModeVoiceDesign:
 		return "it takes an instruct"
 	}
 	return "it takes an optional reference"
+}
+
+func (t target) names() string {
+	if len(t.speakers) == 0 {
+		return "its speakers"
+	}
+	return strings.Join(t.speakers, ", ")
+}
+
+// CheckMode tells whether a request has what a model of the mode needs, and nothing that it cannot use:
+//
+//	base          optional: a reference (RefAudio or Voice), SpeakerEmbedding; no Speaker, no Instruct
+//	custom_voice  Speaker; optional: Instruct, which models of size 0.6b ignore; no reference
+//	voice_design  Instruct; no Speaker, no reference
+//
+// Synthesize checks it, too, against the model that is open.
+func (r *Request) CheckMode(mode Mode) error { return r.fits(target{mode: mode}) }
+
+func (r *Request) fits(t target) error {
+	for _, rule := range rules {
+		if rule.broken(t, r) {
+			return fail(rule.kind, "%s", rule.text(t))
+		}
+	}
+	return nil
 }
 
 // maxChunkFrames is some five seconds of audio.
@@ -90,10 +113,8 @@ func (e *Engine) validate(r *Request) error {
 	if err := r.checkSizes(); err != nil {
 		return err
 	}
-	for _, rule := range rules {
-		if rule.broken(e, r) {
-			return fail(rule.kind, "%s", rule.text(e, r))
-		}
+	if err := r.fits(target{e.Mode(), e.Speakers()}); err != nil {
+		return err
 	}
 	if err := r.Talker.Validate(""); err != nil {
 		return as(ErrInvalid, err)
@@ -110,6 +131,11 @@ func (e *Engine) validate(r *Request) error {
 	if r.MaxFrames < 1 || r.MaxFrames >= e.context {
 		return fail(ErrInvalid, "max_new_tokens: %d is not in 1..%d", r.MaxFrames, e.context-1)
 	}
+	if r.SpeakerEmbedding != nil {
+		if err := e.validateXVector("speaker_embedding", r.SpeakerEmbedding); err != nil {
+			return err
+		}
+	}
 	if r.RefAudio != nil {
 		return checkReference("ref_audio_24k", r.RefAudio, e.decoder.Hop())
 	}
@@ -122,19 +148,26 @@ func (e *Engine) validateVoice(r *Request) error {
 	if v == nil {
 		return nil
 	}
-	if want := e.lm.Talker.Width; len(v.XVector) != want {
-		return fail(ErrInvalid, "ref_spk_emb: %d values, this model's speaker vectors have %d", len(v.XVector), want)
-	}
-	for i, x := range v.XVector {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fail(ErrInvalid, "ref_spk_emb: value %d is not finite", i)
-		}
+	if err := e.validateXVector("ref_spk_emb", v.XVector); err != nil {
+		return err
 	}
 	if len(v.Codes) > 0 && prompt.IsBlank(r.RefText) {
 		return fail(ErrInvalid, "ref_codes: given without ref_text; leave the codes out to clone by the speaker vector alone")
 	}
 	if len(v.Codes) == 0 && r.RefText != "" {
 		return fail(ErrInvalid, "ref_text: given without ref_codes; leave the text out to clone by the speaker vector alone")
+	}
+	return nil
+}
+
+func (e *Engine) validateXVector(field string, v []float32) error {
+	if want := e.lm.Talker.Width; len(v) != want {
+		return fail(ErrInvalid, "%s: %d values, this model's speaker vectors have %d", field, len(v), want)
+	}
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fail(ErrInvalid, "%s: value %d is not finite", field, i)
+		}
 	}
 	return nil
 }

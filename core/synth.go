@@ -108,7 +108,7 @@ func (e *Engine) plan(req *Request) (*utterance, error) {
 // can be laid out, and checked, before the clip is listened to.
 func (e *Engine) reference(req *Request) *Voice {
 	if req.RefAudio == nil {
-		return req.Voice
+		return req.withEmbedding(req.Voice)
 	}
 	v := &Voice{}
 	if req.RefText != "" {
@@ -117,6 +117,18 @@ func (e *Engine) reference(req *Request) *Voice {
 		}
 	}
 	return v
+}
+
+// withEmbedding is a voice with the speaker embedding of the request, if that has one.
+func (r *Request) withEmbedding(v *Voice) *Voice {
+	if r.SpeakerEmbedding == nil {
+		return v
+	}
+	with := &Voice{XVector: r.SpeakerEmbedding}
+	if v != nil {
+		with.Codes = v.Codes
+	}
+	return with
 }
 
 // listen extracts the voice of a reference clip.
@@ -130,7 +142,7 @@ func (u *utterance) listen() error {
 	if err != nil {
 		return u.failed(err)
 	}
-	u.voice, u.prompt.RefCodes = v, v.Codes
+	u.voice, u.prompt.RefCodes = u.req.withEmbedding(v), v.Codes
 	if monotonous(v.Codes) {
 		u.result.Warnings = append(u.result.Warnings, "ref_audio_24k: its codes hardly change over time: is there speech in it?")
 	}
