@@ -631,7 +631,8 @@ func TestFindDir(t *testing.T) {
 	}
 	dir := t.TempDir()
 	_, err := model.FindDir(dir, prompt.Base)
-	assert.ErrorContains(t, err, "no base model: looked for names like qwen3-tts-1.7b-base-talker-f16.gguf")
+	assert.ErrorContains(t, err, "no base model: config.json: missing in ")
+	assert.ErrorContains(t, err, "no file is named like qwen3-tts-1.7b-base-talker-f16.gguf")
 	touch(t, dir, "mine.gguf", "qwen3-tts-1.7b-base-f16.gguf")
 	_, err = model.FindDir(dir, prompt.CustomVoice)
 	assert.ErrorContains(t, err, "no custom_voice model")

@@ -168,16 +168,17 @@ func (d folder) none(mode string) error {
 		mode = " " + mode
 	}
 	others := ""
-	if n := d.ggufs(); n > 0 {
+	if n := d.count(".gguf"); n > 0 {
 		others = fmt.Sprintf("; none of its %d GGUF files has such a name", n)
 	}
-	return fmt.Errorf("%s: no%s model: looked for names like %s%s", d.dir, mode, names, others)
+	return fmt.Errorf("no%s model: config.json: missing in %s, so it is no checkpoint, and no file is named like %s%s", mode, d.dir, names, others)
 }
 
-func (d folder) ggufs() int {
+// count is how many names end like that.
+func (d folder) count(ending string) int {
 	n := 0
 	for name := range d.names {
-		if strings.HasSuffix(name, ".gguf") {
+		if strings.HasSuffix(name, ending) {
 			n++
 		}
 	}
@@ -186,8 +187,11 @@ func (d folder) ggufs() int {
 
 // IsFolder tells whether a path is a folder that is to be searched for model files, not that of a checkpoint.
 func IsFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir() && !checkpoint.Is(path)
+	d, err := readFolder(path)
+	if err != nil {
+		return false
+	}
+	return !checkpoint.Is(path) || d.count(".gguf") > 0 && d.count(".safetensors") == 0
 }
 
 // FindCodec finds the codec in a folder of model files; "" if there is none, or the path is no such folder.

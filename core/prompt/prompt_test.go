@@ -36,8 +36,9 @@ func toy(t testing.TB) (*bpe.Tokenizer, *Vocab) {
 }
 
 // toyTokenizer's token b is byte b; it also has the role's name (263 for one of nine
-// letters), two and three newlines (264, 265) and the special tokens above.
-func toyTokenizer(t testing.TB, role string) *bpe.Tokenizer {
+// letters), two and three newlines (264, 265), the other role's name (268 for one of four letters; "user" if none is
+// given) and the special tokens above.
+func toyTokenizer(t testing.TB, role string, more ...string) *bpe.Tokenizer {
 	c := bpe.Config{Tokens: make([]string, 305), TokenTypes: slices.Repeat([]int32{bpe.Unused}, 305)}
 	set := func(id int, token string, typ int32) { c.Tokens[id], c.TokenTypes[id] = token, typ }
 	next := rune(256)
@@ -51,6 +52,13 @@ func toyTokenizer(t testing.TB, role string) *bpe.Tokenizer {
 	for i := 2; i <= len(role); i++ {
 		c.Merges = append(c.Merges, role[:i-1]+" "+role[i-1:i])
 		set(254+i, role[:i], bpe.Normal)
+	}
+	if len(more) == 0 {
+		more = []string{"user"}
+	}
+	for i := 2; i <= len(more[0]); i++ { // 268 is the whole of "user"
+		c.Merges = append(c.Merges, more[0][:i-1]+" "+more[0][i-1:i])
+		set(264+i, more[0][:i], bpe.Normal)
 	}
 	c.Merges = append(c.Merges, "Ċ Ċ", "ĊĊ Ċ")
 	set(264, "ĊĊ", bpe.Normal)
@@ -170,7 +178,7 @@ func TestUserTextIsPlain(t *testing.T) {
 		assert.Len(t, ends, 1) // the template's own
 	}
 	assert.Len(t, p.IDs[0], 3+11+5)
-	assert.Len(t, p.IDs[1], 1+5+11+2)
+	assert.Len(t, p.IDs[1], 1+2+11+2)
 }
 
 // TestLeadingNewlines: they merge with the role's newline, as in the reference.
@@ -183,6 +191,69 @@ func TestLeadingNewlines(t *testing.T) {
 func TestByteOrderMark(t *testing.T) {
 	plain := build(t, Input{Text: "Hi", Instruct: "x", Speaker: "eric"})
 	assert.Equal(t, plain.IDs, build(t, Input{Text: "\ufeffHi", Instruct: "\ufeffx", Speaker: "eric"}).IDs)
+}
+
+// TestExactPromptTokenStrings: the turns that are tokenised, literally, for every mode. Without an instruction the
+// prompt of custom_voice is that of base.
+func TestExactPromptTokenStrings(t *testing.T) {
+	const assistant = "<|im_start|>assistant\nHi!<|im_end|>\n<|im_start|>assistant\n"
+	const user = "<|im_start|>user\nWarmly.<|im_end|>\n"
+	tok, v := toy(t)
+	for _, c := range []struct {
+		mode  string
+		in    Input
+		turns []string
+	}{
+		{Base, Input{}, []string{assistant}},
+		{Base, Input{SpeakerVector: true, RefText: "Ho.", RefCodes: [][]int32{{1, 2}}}, []string{assistant, "<|im_start|>assistant\nHo.<|im_end|>\n"}},
+		{CustomVoice, Input{Speaker: "vivian"}, []string{assistant}},
+		{CustomVoice, Input{Speaker: "vivian", Instruct: "\u200b "}, []string{assistant}},
+		{CustomVoice, Input{Speaker: "vivian", Instruct: "Warmly."}, []string{assistant, user}},
+		{VoiceDesign, Input{Instruct: "Warmly."}, []string{assistant, user}},
+	} {
+		v.ModelType, c.in.Text = c.mode, "Hi!"
+		p, err := Build(tok, v, c.in)
+		require.NoError(t, err)
+		var turns []string
+		for _, ids := range p.IDs {
+			turns = append(turns, tok.Decode(ids))
+		}
+		assert.Equal(t, c.turns, turns, "%s %+v", c.mode, c.in)
+	}
+}
+
+// TestInstructionPrefillPrecedesAssistant: the instruction's turn stands before everything else and changes nothing of
+// it, nor of what comes after the prefill; a designed voice has one row less, that of the speaker.
+func TestInstructionPrefillPrecedesAssistant(t *testing.T) {
+	tok, v := toy(t)
+	for _, layout := range []Layout{LayoutWhole, LayoutStreamed} {
+		plain, err := Build(tok, v, Input{Text: "Hi!", Speaker: "vivian", Layout: layout})
+		require.NoError(t, err)
+		told, err := Build(tok, v, Input{Text: "Hi!", Speaker: "vivian", Instruct: "b", Layout: layout})
+		require.NoError(t, err)
+		turn := []Row{text(imStart), text(268), text('\n'), text('b'), text(imEnd), text('\n')}
+		assert.Equal(t, rows(turn, plain.Rows), told.Rows)
+		assert.Equal(t, plain.Overlay, told.Overlay)
+		assert.Equal(t, plain.Pad, told.Pad)
+
+		v.ModelType = VoiceDesign
+		designed, err := Build(tok, v, Input{Text: "Hi!", Instruct: "b", Layout: layout})
+		require.NoError(t, err)
+		at := slices.IndexFunc(told.Rows, func(r Row) bool { return r.Codec == 50 })
+		assert.Equal(t, slices.Delete(slices.Clone(told.Rows), at, at+1), designed.Rows)
+		assert.Equal(t, told.Overlay, designed.Overlay)
+		v.ModelType = CustomVoice
+	}
+}
+
+// TestOptionalInstructionsAreOmitted: no instruction and a blank one are no tokens.
+func TestOptionalInstructionsAreOmitted(t *testing.T) {
+	none := build(t, Input{Text: "Hi", Speaker: "eric"})
+	for _, instruct := range []string{"", " \n", "\ufeff"} {
+		p := build(t, Input{Text: "Hi", Speaker: "eric", Instruct: instruct})
+		assert.Equal(t, none.Rows, p.Rows)
+		assert.Len(t, p.IDs, 1)
+	}
 }
 
 func TestSmallCustomVoiceIgnoresInstruct(t *testing.T) {

@@ -82,8 +82,17 @@ func (v *Vocab) Check(tok *bpe.Tokenizer) error {
 	if n := tok.Len(); n > v.TextRows {
 		return vocabError("tokenizer: %d tokens, but the text embedding has %d rows", n, v.TextRows)
 	}
-	if ids := tok.Encode("assistant\n"); len(ids) != roleTokens-1 {
-		return vocabError("tokenizer: the role %q is %d tokens, the layout needs %d", "assistant\n", len(ids), roleTokens-1)
+	if err := checkRole(tok, "assistant\n"); err != nil || v.ModelType == Base {
+		return err
+	}
+	return checkRole(tok, "user\n") // of the instruction
+}
+
+// checkRole tells whether a role is one token and its line break another, as in the tokenizer that models were trained
+// with.
+func checkRole(tok *bpe.Tokenizer, role string) error {
+	if ids := tok.Encode(role); len(ids) != roleTokens-1 {
+		return vocabError("tokenizer: the role %q is %d tokens, the layout needs %d", role, len(ids), roleTokens-1)
 	}
 	return nil
 }

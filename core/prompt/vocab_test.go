@@ -42,6 +42,23 @@ func TestVocabCheckRole(t *testing.T) {
 	assert.EqualError(t, err, `vocab: tokenizer: the role "assistant\n" is 5 tokens, the layout needs 2`)
 }
 
+// TestInstructionRequiresCompleteUserRole: a vocabulary without the word would spell it in pieces that no model has
+// seen in that place. Base models take no instruction.
+func TestInstructionRequiresCompleteUserRole(t *testing.T) {
+	_, v := toy(t)
+	broken := toyTokenizer(t, "assistant", "us")
+	for mode, want := range map[string]string{CustomVoice: `vocab: tokenizer: the role "user\n" is 4 tokens, the layout needs 2`, VoiceDesign: "vocab: tokenizer", Base: ""} {
+		v.ModelType = mode
+		err := v.Check(broken)
+		if want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.ErrorIs(t, err, ErrVocab)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 func TestNameLists(t *testing.T) {
 	_, v := toy(t)
 	assert.Equal(t, []string{"vivian", "uncle_fu", "dylan", "Eric"}, v.SpeakerNames())
