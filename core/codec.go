@@ -31,6 +31,10 @@ func OpenCodec(opts Options) (*Codec, error) {
 }
 
 func (c *Codec) open(opts Options) error {
+	opts, err := FindModel(opts)
+	if err != nil {
+		return err
+	}
 	if opts.codecPath() == "" {
 		return fail(ErrInvalid, "codec_path: missing")
 	}
