@@ -34,7 +34,7 @@ TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 .DEFAULT_GOAL := all
 .PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings bench clean help
 
-all: lib commands ## build libqwen.so and the commands (the default)
+all: lib commands share ## build libqwen.so, the commands and their manual (the default)
 
 lib: ## build build/libqwen.so, the C library
 	@mkdir -p $(BUILD)
@@ -48,6 +48,22 @@ lib: ## build build/libqwen.so, the C library
 commands: ## build the commands into build/bin
 	@mkdir -p $(BUILD)/bin
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
+
+.PHONY: share install uninstall install-test parity
+
+share: commands ## make the manual pages and shell completions in build/share
+	@rm -rf $(BUILD)/share
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null) $(GO) run ./internal/manual $(BUILD)/share $(COMMANDS:%=$(BUILD)/bin/%)
+
+install: ## install what `make` and `make ggml` made; PREFIX, DESTDIR, LIBDIR … as in scripts/install.sh
+	@bash scripts/install.sh install
+
+uninstall: ## remove what was installed there
+	@bash scripts/install.sh uninstall
+
+install uninstall: export LIBVERSION := $(LIBVERSION)
+install uninstall: export SOVERSION := $(SOVERSION)
+install uninstall: export COMMANDS := $(COMMANDS)
 
 ggml: ## put ggml's shared libraries into .ggml (with QWEN_GGML_DIR set: only check those)
 	@python3 scripts/fetch-ggml.py .ggml

@@ -57,6 +57,7 @@ var lattice = map[string]string{
 	"internal/hubtest":    "",
 	"internal/cli":        "core core/audio hub",
 
+	"internal/manual":     "",
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",
 	"tests/golden/mktiny": "tests/golden",

@@ -39,8 +39,8 @@ var (
 // Load finds and binds ggml's shared libraries. Once it has succeeded, later calls do nothing: a process has one ggml.
 //
 // It looks in dir, or if that is empty in $QWEN_GGML_DIR; without either, beside the program or library that
-// contains this code (the same directory, its ggml, lib and .ggml subdirectories, and .ggml in up to two directories
-// above), then where the system finds libraries.
+// contains this code (the same directory, its ggml, lib and .ggml subdirectories, .ggml in up to two directories
+// above, and lib/libqwen of an installation), then where the system finds libraries.
 func Load(dir string) error {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -122,7 +122,14 @@ func besideModule() []string {
 		path = real
 	}
 	d := filepath.Dir(path)
-	return []string{d, filepath.Join(d, "ggml"), filepath.Join(d, "lib"), filepath.Join(d, ".ggml"), filepath.Join(d, "..", ".ggml"), filepath.Join(d, "..", "..", ".ggml")}
+	dirs := []string{d}
+	for _, rel := range []string{
+		"ggml", "lib", ".ggml", "../.ggml", "../../.ggml",
+		"libqwen", "../libqwen", "../lib/libqwen", // PREFIX/lib/libqwen, seen from PREFIX/lib, PREFIX/lib/TRIPLET, PREFIX/bin
+	} {
+		dirs = append(dirs, filepath.Join(d, filepath.FromSlash(rel)))
+	}
+	return dirs
 }
 
 func openIn(dir string) (base, reg uintptr, err error) {
