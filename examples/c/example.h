@@ -65,12 +65,6 @@ static inline void put(unsigned char *at, uint32_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-static inline uint32_t get(const unsigned char *at, int bytes) {
-    uint32_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint32_t)at[i] << 8 * i;
-    return value;
-}
-
 /* Writes samples to a file or stdout, as 16 bits, little-endian. 0 if that failed. */
 static inline int put_samples(FILE *f, const float *samples, int n) {
     for (int i = 0; i < n; i++) {
@@ -105,40 +99,28 @@ static inline void save_wav(const char *path, const struct qt_audio *audio) {
     }
 }
 
-/* Reads a WAV file of 16-bit samples, mono, 24 kHz, of two minutes at most. To be freed. */
-static inline float *load_wav(const char *path, int *n_samples) {
-    unsigned char chunk[8], fmt[16] = { 0 };
+/* The content of a file of at most a gigabyte. To be freed. */
+static inline void *load_file(const char *path, size_t *size) {
+    enum { MOST = 1 << 30 };
     FILE *f = fopen(path, "rb");
     if (!f) fail(path, strerror(errno));
-    if (fread(chunk, 8, 1, f) != 1 || memcmp(chunk, "RIFF", 4) || fread(chunk, 4, 1, f) != 1 || memcmp(chunk, "WAVE", 4))
-        fail(path, "this is no WAV file");
-    for (;;) {
-        if (fread(chunk, 8, 1, f) != 1) fail(path, "no samples");
-        uint32_t size = get(chunk + 4, 4);
-        if (!memcmp(chunk, "data", 4)) {
-            if (get(fmt, 2) != 1 || get(fmt + 2, 2) != 1 || get(fmt + 4, 4) != 24000 || get(fmt + 14, 2) != 16)
-                fail(path, "must be 16-bit samples, mono, 24 kHz");
-            if (size / 2 > 120 * 24000) fail(path, "longer than two minutes");
-            int n = (int)(size / 2);
-            float *samples = malloc(sizeof *samples * (size_t)(n + 1));
-            if (!samples) fail(path, "out of memory");
-            for (int i = 0; i < n; i++) {
-                unsigned char b[2];
-                if (fread(b, 2, 1, f) != 1) fail(path, "the file is cut");
-                samples[i] = (float)(int16_t)get(b, 2) / 32768;
-            }
-            fclose(f);
-            *n_samples = n;
-            return samples;
+    char *data = NULL;
+    size_t n = 0, room = 0, got;
+    do {
+        if (n == room) {
+            if (room >= MOST) fail(path, "too large");
+            room = room ? 2 * room : 1 << 16;
+            char *larger = realloc(data, room);
+            if (!larger) fail(path, "out of memory");
+            data = larger;
         }
-        uint32_t skip = size + (size & 1);
-        if (!memcmp(chunk, "fmt ", 4) && size >= 16) {
-            if (fread(fmt, 16, 1, f) != 1) fail(path, "the file is cut");
-            skip -= 16;
-        }
-        for (; skip; skip--)
-            if (fgetc(f) == EOF) fail(path, "the file is cut");
-    }
+        got = fread(data + n, 1, room - n, f);
+        n += got;
+    } while (got);
+    if (ferror(f)) fail(path, strerror(errno));
+    fclose(f);
+    *size = n;
+    return data;
 }
 
 /* Speaks into a file; ends the program if that fails. */

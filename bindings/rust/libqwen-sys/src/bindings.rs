@@ -505,6 +505,97 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn qt_voice_ref_free(ref_: *mut qt_voice_ref);
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct qt_recording {
+    pub struct_size: ::core::ffi::c_int,
+    pub trim: ::core::ffi::c_int,
+    pub file: *const ::core::ffi::c_void,
+    pub file_size: usize,
+    pub samples: *const f32,
+    pub n_frames: ::core::ffi::c_int,
+    pub channels: ::core::ffi::c_int,
+    pub sample_rate: ::core::ffi::c_int,
+    pub ref_text: *const ::core::ffi::c_char,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of qt_recording"][::core::mem::size_of::<qt_recording>() - 56usize];
+    ["Alignment of qt_recording"][::core::mem::align_of::<qt_recording>() - 8usize];
+    [
+        "Offset of field: qt_recording::struct_size",
+    ][::core::mem::offset_of!(qt_recording, struct_size) - 0usize];
+    [
+        "Offset of field: qt_recording::trim",
+    ][::core::mem::offset_of!(qt_recording, trim) - 4usize];
+    [
+        "Offset of field: qt_recording::file",
+    ][::core::mem::offset_of!(qt_recording, file) - 8usize];
+    [
+        "Offset of field: qt_recording::file_size",
+    ][::core::mem::offset_of!(qt_recording, file_size) - 16usize];
+    [
+        "Offset of field: qt_recording::samples",
+    ][::core::mem::offset_of!(qt_recording, samples) - 24usize];
+    [
+        "Offset of field: qt_recording::n_frames",
+    ][::core::mem::offset_of!(qt_recording, n_frames) - 32usize];
+    [
+        "Offset of field: qt_recording::channels",
+    ][::core::mem::offset_of!(qt_recording, channels) - 36usize];
+    [
+        "Offset of field: qt_recording::sample_rate",
+    ][::core::mem::offset_of!(qt_recording, sample_rate) - 40usize];
+    [
+        "Offset of field: qt_recording::ref_text",
+    ][::core::mem::offset_of!(qt_recording, ref_text) - 48usize];
+};
+unsafe extern "C" {
+    pub fn qt_recording_init(recording: *mut qt_recording, size: usize);
+}
+unsafe extern "C" {
+    pub fn qt_read_recording(
+        recording: *const qt_recording,
+        out: *mut qt_audio,
+    ) -> qt_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct qt_bytes {
+    pub data: *mut ::core::ffi::c_void,
+    pub size: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of qt_bytes"][::core::mem::size_of::<qt_bytes>() - 16usize];
+    ["Alignment of qt_bytes"][::core::mem::align_of::<qt_bytes>() - 8usize];
+    [
+        "Offset of field: qt_bytes::data",
+    ][::core::mem::offset_of!(qt_bytes, data) - 0usize];
+    [
+        "Offset of field: qt_bytes::size",
+    ][::core::mem::offset_of!(qt_bytes, size) - 8usize];
+};
+unsafe extern "C" {
+    pub fn qt_bytes_free(bytes: *mut qt_bytes);
+}
+unsafe extern "C" {
+    pub fn qt_voice_save(
+        ctx: *mut qt_context,
+        ref_: *const qt_voice_ref,
+        ref_text: *const ::core::ffi::c_char,
+        out: *mut qt_bytes,
+    ) -> qt_status;
+}
+unsafe extern "C" {
+    pub fn qt_voice_load(
+        ctx: *mut qt_context,
+        file: *const ::core::ffi::c_void,
+        file_size: usize,
+        out: *mut qt_voice_ref,
+        ref_text: *mut qt_bytes,
+    ) -> qt_status;
+}
 unsafe extern "C" {
     pub fn qt_num_codebooks(ctx: *const qt_context) -> ::core::ffi::c_int;
 }
@@ -519,6 +610,18 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn qt_speaker_name(
+        ctx: *const qt_context,
+        index: ::core::ffi::c_int,
+    ) -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn qt_model_type(ctx: *const qt_context) -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn qt_n_languages(ctx: *const qt_context) -> ::core::ffi::c_int;
+}
+unsafe extern "C" {
+    pub fn qt_language_name(
         ctx: *const qt_context,
         index: ::core::ffi::c_int,
     ) -> *const ::core::ffi::c_char;

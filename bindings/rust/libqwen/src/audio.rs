@@ -1,8 +1,10 @@
 //! Audio that was spoken.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use crate::Report;
+use crate::{Error, Report, Result};
 
 /// Speech: mono, in [-1, 1].
 #[derive(Debug, Clone, PartialEq)]
@@ -29,9 +31,38 @@ impl Audio {
 
     /// Writes a WAV file of 16-bit samples.
     #[cfg(feature = "wav")]
-    pub fn save(&self, path: impl AsRef<std::path::Path>) -> crate::Result<()> {
-        crate::wav::write(path.as_ref(), &self.to_i16(), self.sample_rate)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let bytes = wav(&self.to_i16(), self.sample_rate)
+            .map_err(|why| Error::Io(format!("{}: {why}", path.display())))?;
+        write_file(path, &bytes)
     }
+}
+
+/// The content of a WAV file.
+#[cfg(feature = "wav")]
+fn wav(samples: &[i16], rate: u32) -> hound::Result<Vec<u8>> {
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: rate,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut bytes = std::io::Cursor::new(Vec::with_capacity(44 + 2 * samples.len()));
+    let mut writer = hound::WavWriter::new(&mut bytes, spec)?;
+    for &s in samples {
+        writer.write_sample(s)?;
+    }
+    writer.finalize()?;
+    Ok(bytes.into_inner())
+}
+
+/// Writes a file; half of one does not stay.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(|why| {
+        let _ = fs::remove_file(path);
+        Error::Io(format!("{}: {why}", path.display()))
+    })
 }
 
 /// Samples in [-1, 1] as 16-bit integers, rounded to the nearest; those of full scale are the largest.

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use libqwen_sys as sys;
 
+use crate::audio::write_file;
 use crate::error::{c_path, c_string, count, from_status, last_error, owned, pointer};
 use crate::hooks::Parking;
+use crate::recording::read_file;
 use crate::report::{size, RawResult};
 use crate::{Audio, Error, Hooks, Report, Request, Result, Stream, Voice};
 
@@ -223,21 +225,90 @@ impl Engine {
     pub fn voice(&self, samples: &[f32], transcript: Option<&str>) -> Result<Voice> {
         let n = count("pcm_24k", samples.len())?;
         let mut out = mem::MaybeUninit::zeroed();
-        // SAFETY: samples has n elements; qt_extract_voice_ref fills `out` on every path, and its arrays have the
-        // lengths it tells.
-        let (status, x_vector, codes, codebooks) = unsafe {
+        // SAFETY: samples has n elements; qt_extract_voice_ref fills `out` on every path.
+        let (status, mut out) = unsafe {
             let status = sys::qt_extract_voice_ref(self.0 .0, samples.as_ptr(), n, out.as_mut_ptr());
-            let mut out: sys::qt_voice_ref = out.assume_init();
-            let x_vector = copied(out.ref_spk_emb, size(out.ref_spk_dim));
-            let codes = copied(out.ref_codes, size(out.ref_T) * size(out.num_codebooks));
-            let codebooks = size(out.num_codebooks);
-            sys::qt_voice_ref_free(&mut out);
-            (status, x_vector, codes, codebooks)
+            (status, out.assume_init())
+        };
+        // SAFETY: `out` is the library's.
+        let voice = unsafe { take_voice(&mut out) };
+        if status != sys::QT_STATUS_OK {
+            return Err(from_status(status, None));
+        }
+        Ok(voice?.with_transcript(transcript))
+    }
+
+    /// Writes a voice to a file (.qvoice), with the model that it belongs to.
+    pub fn save_voice(&self, voice: &Voice, path: impl AsRef<Path>) -> Result<()> {
+        write_file(path.as_ref(), &self.voice_to_bytes(voice)?)
+    }
+
+    /// Reads a voice from a file (.qvoice); that of another model is [`Error::ModeInvalid`].
+    pub fn load_voice(&self, path: impl AsRef<Path>) -> Result<Voice> {
+        let path = path.as_ref();
+        let file = read_file(path).map_err(|why| Error::Io(format!("{}: {why}", path.display())))?;
+        self.voice_from_bytes(&file)
+    }
+
+    /// The content of a .qvoice file.
+    pub fn voice_to_bytes(&self, voice: &Voice) -> Result<Vec<u8>> {
+        let transcript = voice.transcript().map(|t| c_string("ref_text", t)).transpose()?;
+        voice.check_codebooks(self.num_codebooks())?;
+        let raw = sys::qt_voice_ref {
+            ref_spk_emb: voice.x_vector().as_ptr().cast_mut(), // C does not write there
+            ref_spk_dim: count("ref_spk_emb", voice.x_vector().len())?,
+            ref_codes: match voice.codes() {
+                [] => std::ptr::null_mut(),
+                codes => codes.as_ptr().cast_mut(),
+            },
+            ref_T: count("ref_codes", voice.frames())?,
+            num_codebooks: count("num_codebooks", voice.codebooks())?,
+        };
+        let mut out = mem::MaybeUninit::zeroed();
+        // SAFETY: the context is open; the arrays have the lengths that are told; `out` is filled on every path.
+        let (status, bytes) = unsafe {
+            let status = sys::qt_voice_save(self.0 .0, &raw, pointer(&transcript), out.as_mut_ptr());
+            (status, take_bytes(&mut out.assume_init()))
         };
         if status != sys::QT_STATUS_OK {
             return Err(from_status(status, None));
         }
-        Voice::from_parts(x_vector, codes, codebooks, transcript)
+        Ok(bytes)
+    }
+
+    /// A voice from the content of a .qvoice file; that of another model is [`Error::ModeInvalid`].
+    pub fn voice_from_bytes(&self, file: &[u8]) -> Result<Voice> {
+        let (mut out, mut text) = (mem::MaybeUninit::zeroed(), mem::MaybeUninit::zeroed());
+        // SAFETY: the context is open; the file has that length; both structs are filled on every path.
+        let (status, voice, text) = unsafe {
+            let data = file.as_ptr().cast();
+            let status = sys::qt_voice_load(self.0 .0, data, file.len(), out.as_mut_ptr(), text.as_mut_ptr());
+            (status, take_voice(&mut out.assume_init()), take_bytes(&mut text.assume_init()))
+        };
+        if status != sys::QT_STATUS_OK {
+            return Err(from_status(status, None));
+        }
+        Ok(voice?.with_transcript(Some(&String::from_utf8_lossy(&text))))
+    }
+
+    /// Which family the model is of, and so what a request may ask of it.
+    pub fn model_type(&self) -> ModelType {
+        // SAFETY: the context is open; the string lives as long as it.
+        match unsafe { owned(sys::qt_model_type(self.0 .0)) }.unwrap_or_default().as_str() {
+            "base" => ModelType::Base,
+            "custom_voice" => ModelType::CustomVoice,
+            "voice_design" => ModelType::VoiceDesign,
+            _ => ModelType::Other,
+        }
+    }
+
+    /// The languages that the model names.
+    pub fn languages(&self) -> Vec<String> {
+        // SAFETY: the context is open; the names live as long as it.
+        unsafe {
+            let n = sys::qt_n_languages(self.0 .0);
+            (0..n).filter_map(|i| owned(sys::qt_language_name(self.0 .0, i))).collect()
+        }
     }
 
     /// The named speakers of a custom voice model; empty for others.
@@ -262,11 +333,54 @@ impl Engine {
     }
 }
 
+/// The family of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ModelType {
+    /// Clones voices.
+    Base,
+    /// Has named speakers, and takes instructions.
+    CustomVoice,
+    /// Makes a voice from its description.
+    VoiceDesign,
+    /// What this crate does not know: the library is newer.
+    Other,
+}
+
+/// A copy of the library's voice, which is freed.
+///
+/// # Safety
+/// `raw` is a struct that the library has filled.
+unsafe fn take_voice(raw: &mut sys::qt_voice_ref) -> Result<Voice> {
+    let codebooks = size(raw.num_codebooks);
+    // SAFETY: the arrays have the lengths that the struct tells.
+    let (x_vector, codes) = unsafe {
+        let x_vector = copied(raw.ref_spk_emb, size(raw.ref_spk_dim));
+        let codes = copied(raw.ref_codes, size(raw.ref_T) * codebooks);
+        sys::qt_voice_ref_free(raw);
+        (x_vector, codes)
+    };
+    Voice::from_parts(x_vector, codes, codebooks, None)
+}
+
+/// A copy of the library's bytes, which are freed.
+///
+/// # Safety
+/// `raw` is a struct that the library has filled.
+unsafe fn take_bytes(raw: &mut sys::qt_bytes) -> Vec<u8> {
+    // SAFETY: the data has that size.
+    unsafe {
+        let bytes = copied(raw.data.cast::<u8>(), raw.size);
+        sys::qt_bytes_free(raw);
+        bytes
+    }
+}
+
 /// A copy of an array of C; empty for NULL.
 ///
 /// # Safety
 /// `p` has `n` elements, or is NULL.
-unsafe fn copied<T: Copy>(p: *const T, n: usize) -> Vec<T> {
+pub(crate) unsafe fn copied<T: Copy>(p: *const T, n: usize) -> Vec<T> {
     if p.is_null() {
         return Vec::new();
     }

@@ -41,8 +41,8 @@ pub enum Error {
         /// The offset of the byte.
         position: usize,
     },
-    /// An audio file could not be read or written.
-    Wav(String),
+    /// A file of audio or of a voice could not be read or written.
+    Io(String),
     /// A status that this crate does not know: the library is newer.
     Other {
         /// The number, an `enum qt_status`.
@@ -62,7 +62,7 @@ impl fmt::Display for Error {
             | Error::Cancelled { message: m, .. }
             | Error::Busy(m)
             | Error::Open(m)
-            | Error::Wav(m) => f.write_str(m),
+            | Error::Io(m) => f.write_str(m),
             Error::Nul { field, position } => write!(f, "{field}: NUL at byte {position}"),
             Error::Other { status, message } => write!(f, "{message} (status {status})"),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libqwen_sys as sys;
 
 use crate::error::{c_path, c_string, count, pointer};
-use crate::{Error, Result, Voice};
+use crate::{Result, Voice};
 
 /// How the text is laid along the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -243,7 +243,7 @@ impl<'a> RawRequest<'a> {
     }
 }
 
-/// Points the parameters to the reference's data. C takes the codes as `codebooks` rows, so that has to be true.
+/// Points the parameters to the reference's data.
 fn set_reference(p: &mut sys::qt_tts_params, reference: &Reference, codebooks: usize) -> Result<()> {
     match reference {
         Reference::None => {}
@@ -255,12 +255,7 @@ fn set_reference(p: &mut sys::qt_tts_params, reference: &Reference, codebooks: u
             p.ref_spk_emb = v.x_vector.as_ptr();
             p.ref_spk_dim = count("ref_spk_emb", v.x_vector.len())?;
             if v.transcript.is_some() && !v.codes.is_empty() {
-                if v.codebooks != codebooks {
-                    let theirs = v.codebooks;
-                    return Err(Error::InvalidParams(format!(
-                        "ref_codes: frames of {theirs} codes, the model's have {codebooks}"
-                    )));
-                }
+                v.check_codebooks(codebooks)?;
                 p.ref_codes = v.codes.as_ptr();
                 p.ref_T = count("ref_codes", v.frames())?;
             }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::{Error, Result};
 
 /// The voice of a recording: the speaker's vector (x-vector) and, with a transcript, the recording's codes, which a
-/// base model continues. Made by [`Engine::voice`](crate::Engine::voice); cheap to clone.
+/// base model continues. Made by [`Engine::voice`](crate::Engine::voice), kept by
+/// [`Engine::save_voice`](crate::Engine::save_voice); cheap to clone.
 #[derive(Clone, PartialEq)]
 pub struct Voice {
     pub(crate) x_vector: Arc<[f32]>,
@@ -56,6 +57,17 @@ impl Voice {
     /// Frames of the recording, 80 ms each.
     pub fn frames(&self) -> usize {
         self.codes.len().checked_div(self.codebooks).unwrap_or(0)
+    }
+
+    /// C takes the codes as so many rows, so that has to be true.
+    pub(crate) fn check_codebooks(&self, codebooks: usize) -> Result<()> {
+        if self.codes.is_empty() || self.codebooks == codebooks {
+            return Ok(());
+        }
+        let theirs = self.codebooks;
+        Err(Error::InvalidParams(format!(
+            "ref_codes: frames of {theirs} codes, the model's have {codebooks}"
+        )))
     }
 
     /// What is said in the recording.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use libqwen::{Audio, Engine, Error, Finish, Hooks, Layout, Request, Voice};
+use libqwen::{Audio, Engine, Error, Finish, Hooks, Layout, ModelType, Recording, Request, Voice};
 
 fn model(name: &str) -> PathBuf {
     let dir = std::env::var_os("QWEN_TEST_MODELS").expect("QWEN_TEST_MODELS: the folder of the tiny models");
@@ -318,6 +318,8 @@ fn the_last_clone_closes() {
 fn tells_of_the_model_and_the_machine() {
     let engine = custom_voice();
     assert!(engine.speakers().contains(&"vivian".to_owned()));
+    assert_eq!(engine.model_type(), ModelType::CustomVoice);
+    assert!(engine.languages().iter().any(|l| l.eq_ignore_ascii_case("english")));
     assert_eq!(engine.num_codebooks(), 16);
     assert_eq!(engine.frames(2.0), 25);
     assert_eq!(engine.frames(-1.0), 1);
@@ -328,37 +330,78 @@ fn tells_of_the_model_and_the_machine() {
     assert_eq!(libqwen::abi_version(), 4);
 }
 
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("libqwen-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Folder(dir)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn keeps_voices_in_files() {
+    let engine = open("base-17");
+    let folder = Folder::new("voice");
+    let path = folder.0.join("a.qvoice");
+    for transcript in [Some("A tone."), None] {
+        let voice = engine.voice(&clip(), transcript).unwrap();
+        engine.save_voice(&voice, &path).unwrap();
+        assert_eq!(engine.load_voice(&path), Ok(voice.clone()));
+        let alone = Voice::from_parts(voice.x_vector().to_vec(), Vec::new(), 0, None).unwrap();
+        let bytes = engine.voice_to_bytes(&alone).unwrap();
+        assert_eq!(engine.voice_from_bytes(&bytes).unwrap().x_vector(), voice.x_vector());
+        let odd = Voice::from_parts(voice.x_vector().to_vec(), vec![1; 6], 3, None).unwrap();
+        assert!(matches!(engine.voice_to_bytes(&odd), Err(Error::InvalidParams(m)) if m.contains("3 codes")));
+    }
+    assert!(matches!(engine.voice_from_bytes(b"no voice"), Err(Error::InvalidParams(_))));
+    assert!(matches!(engine.voice_from_bytes(b""), Err(Error::InvalidParams(_))));
+    assert!(matches!(engine.load_voice(folder.0.join("none")), Err(Error::Io(m)) if m.contains("none")));
+    assert!(matches!(engine.load_voice(&folder.0), Err(Error::Io(_))));
+}
+
 #[cfg(feature = "wav")]
 #[test]
 fn wav_files() {
-    let dir = std::env::temp_dir().join(format!("libqwen-wav-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("a.wav");
-    let audio = custom_voice().synthesize(&hello()).unwrap();
+    let folder = Folder::new("wav");
+    let path = folder.0.join("a.wav");
+    let audio = custom_voice().synthesize(&hello().max_frames(30)).unwrap();
     audio.save(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes.len(), 44 + 2 * audio.samples.len());
-    let back = libqwen::read_wav(&path).unwrap();
+    let back = Recording::open(&path).read().unwrap();
     assert_eq!(libqwen::to_i16(&back), audio.to_i16());
+    assert_eq!(Recording::from_bytes(bytes.clone()).read(), Ok(back.clone()));
+    assert_eq!(Recording::from_samples(back.clone(), 1, 24000).read(), Ok(back.clone()));
+    let stereo: Vec<f32> = back.iter().flat_map(|&x| [x, x]).collect();
+    assert_eq!(Recording::from_samples(stereo, 2, 24000).transcript("Hello.").read(), Ok(back.clone()));
+    let half = Recording::from_samples(back.clone(), 1, 48000).read().unwrap();
+    assert_eq!(half.len(), back.len() / 2);
+    let mut quiet = vec![0.0; 24000];
+    quiet.extend(clip().repeat(3));
+    let trimmed = Recording::from_samples(quiet.clone(), 1, 24000).trim(true).read().unwrap();
+    assert!(trimmed.len() < quiet.len());
     assert_eq!(
         libqwen::to_i16(&[0.0, 1.0, -1.0, 0.5 / 32768.0, 1.5 / 32768.0, f32::NAN, 7.0]),
         [0, 32767, -32768, 0, 2, 0, 32767]
     );
 
-    let failed = |path: &std::path::Path| libqwen::read_wav(path).unwrap_err().to_string();
-    assert!(failed(&dir.join("none.wav")).contains("none.wav"));
-    let mut stereo = bytes.clone();
-    stereo[22] = 2;
-    stereo[28..32].copy_from_slice(&96000_u32.to_le_bytes());
-    stereo[32] = 4;
-    std::fs::write(&path, &stereo).unwrap();
-    assert!(failed(&path).contains("2 channels"));
-    let mut huge = bytes.clone();
-    huge[40..44].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
-    std::fs::write(&path, &huge).unwrap();
-    assert!(failed(&path).contains("a.wav"));
-    std::fs::write(&path, &bytes[..bytes.len() - 2]).unwrap();
-    assert!(failed(&path).contains("a.wav"));
-    assert!(matches!(audio.save(dir.join("no/such/folder.wav")), Err(Error::Wav(_))));
-    std::fs::remove_dir_all(&dir).unwrap();
+    let invalid = |r: Recording| matches!(r.read(), Err(Error::InvalidParams(_)));
+    assert!(
+        matches!(Recording::open(folder.0.join("none.wav")).read(), Err(Error::Io(m)) if m.contains("none.wav"))
+    );
+    assert!(invalid(Recording::from_bytes(Vec::new())));
+    assert!(invalid(Recording::from_bytes(*b"no audio")));
+    assert!(invalid(Recording::from_samples(Vec::new(), 1, 24000)));
+    assert!(invalid(Recording::from_samples(back.clone(), 0, 24000)));
+    assert!(invalid(Recording::from_samples(back[..1921].to_vec(), 2, 24000)));
+    assert!(invalid(Recording::from_samples(back, 1, u32::MAX)));
+    assert!(matches!(audio.save(folder.0.join("no/such/folder.wav")), Err(Error::Io(_))));
 }
