@@ -30,7 +30,6 @@ impl Audio {
     }
 
     /// Writes a WAV file of 16-bit samples.
-    #[cfg(feature = "wav")]
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let bytes = wav(&self.to_i16(), self.sample_rate)
@@ -40,7 +39,6 @@ impl Audio {
 }
 
 /// The content of a WAV file.
-#[cfg(feature = "wav")]
 fn wav(samples: &[i16], rate: u32) -> hound::Result<Vec<u8>> {
     let spec = hound::WavSpec {
         channels: 1,

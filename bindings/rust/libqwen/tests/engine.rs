@@ -367,7 +367,6 @@ fn keeps_voices_in_files() {
     assert!(matches!(engine.load_voice(&folder.0), Err(Error::Io(_))));
 }
 
-#[cfg(feature = "wav")]
 #[test]
 fn wav_files() {
     let folder = Folder::new("wav");
