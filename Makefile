@@ -95,7 +95,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test fuzz abi rust ## everything CI runs
+test: check go-test race hub-test fuzz abi rust install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
@@ -143,6 +143,12 @@ rust: lib ggml tiny ## the Rust crates: format, clippy, tests, documentation, pa
 rust-bindings: ## renew the Rust bindings after a change of include/qwen.h (needs libclang)
 	@bash scripts/rust.sh --bindings
 
+install-test: all ggml tiny ## install, use what was installed (pkg-config, CMake, Cargo, man, completions), uninstall
+	@bash tests/install/run.sh $(TINY)
+
+parity: all ggml tiny ## the examples of all languages and the command speak the same bytes
+	@bash tests/parity/run.sh $(BUILD) $(TINY)
+
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare
 
@@ -153,4 +159,4 @@ help: ## list the targets
 	@echo "make demo   set everything up and speak a sentence to demo.wav"
 	@echo "make test   run all tests"
 	@echo
-	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-13s %s\n", $$1, $$2}'

@@ -28,11 +28,12 @@ func stream(ctx context.Context, args []string, limits func(*core.Request)) erro
 	req.Text, req.Speaker = args[2], args[3]
 	req.Stream = true
 	limits(&req)
-	var bytes []byte
-	_, err = eng.Synthesize(ctx, &req, func(pcm []float32) error {
-		bytes, _ = audio.WAV16.Append(bytes[:0], pcm)
-		_, err := os.Stdout.Write(bytes)
+	out, err := audio.NewWriter(os.Stdout, audio.PCM, core.SampleRate)
+	if err != nil {
 		return err
-	})
-	return err
+	}
+	if _, err := eng.Synthesize(ctx, &req, out.Write); err != nil {
+		return err
+	}
+	return out.Close()
 }
