@@ -20,7 +20,7 @@ var lattice = map[string]string{
 	"cmd/qwen-codec":   "core core/audio core/voicefile internal/atomicfile internal/cli",
 	"cmd/qwen-convert": "convert core core/checkpoint internal/cli",
 	"cmd/qwen-pull":    "hub internal/cli",
-	"cmd/qwen-tts":     "core core/audio core/sample core/voicefile hub internal/atomicfile internal/cli",
+	"cmd/qwen-tts":     "core core/audio core/sample core/text core/voicefile hub internal/atomicfile internal/cli",
 	"cmd/tts-server":   "core hub internal/cli server",
 	"convert":          "core/checkpoint ggml ggml/gguf internal/half",
 

@@ -135,7 +135,7 @@ func (l *long) check() error {
 		}
 	}
 	if l.engine.ModelType() == prompt.VoiceDesign && len(l.pieces) > 1 {
-		l.warn("instruct: a voice_design model makes the voice anew for each piece; a base model keeps one")
+		l.caution("instruct: a voice_design model makes the voice anew for each piece; a base model keeps one")
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (l *long) keepVoice() error {
 	case err == nil:
 		l.req.Voice = &Voice{XVector: v.XVector}
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrMode):
-		l.warn(fmt.Sprintf("piece %d: no voice for the next ones: %v", len(l.result.Pieces), err))
+		l.caution(fmt.Sprintf("piece %d: no voice for the next ones: %v", len(l.result.Pieces), err))
 	default:
 		if errors.Is(err, ErrCancelled) {
 			l.result.Finish = FinishCancelled
@@ -256,6 +256,12 @@ func finishOf(whole, piece Finish) Finish {
 		}
 	}
 	return piece
+}
+
+// caution is a warning that no piece gave and logged.
+func (l *long) caution(w string) {
+	l.engine.log.Warn(w)
+	l.warn(w)
 }
 
 func (l *long) warn(w string) {

@@ -25,6 +25,7 @@ type app struct {
 // run executes the command line and returns the exit code; a failure is one line on stderr.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.console = cli.NewConsole(a.stderr, "qwen-codec")
+	a.console.NameFields(fieldFlags)
 	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{Out: a.stdout, Err: a.stderr}, a.console)
 }
 

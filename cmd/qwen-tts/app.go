@@ -22,6 +22,7 @@ type app struct {
 // run executes the command line and returns the exit code; a failure is one line on stderr.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.console = cli.NewConsole(a.stderr, "qwen-tts")
+	a.console.NameFields(fieldFlags)
 	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{In: a.stdin, Out: a.stdout, Err: a.stderr}, a.console)
 }
 
@@ -45,6 +46,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	}
 	if o.byLine && !format.IsWAV() {
 		return cli.Usagef("--stream-by-line writes WAV only: its header tells where a line ends")
+	}
+	if err := audio.CheckSpeed(float64(o.speed)); err != nil {
+		return cli.Inputf("--%w", err)
 	}
 	layout, err := parseLayout(o.layout)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	code, out, errs := run(t.Context(), "", "--help")
 	require.Equal(t, 0, code, errs)
 	for _, flag := range []string{"model", "codec", "hf", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
-		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
+		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "long", "piece-chars", "speed", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
 		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
 		"progress", "list-speakers", "list-devices", "verbose", "version", "help"} {
 		assert.Regexp(t, `(?m)^\s+(-\w, )?--`+flag+`[ \n]`, out)
@@ -80,6 +80,8 @@ func TestUsageErrors(t *testing.T) {
 		"format":              {append([]string{"-o", out, "--format", "aac"}, model...), `"aac" is not written: choose one of mp3`},
 		"output":              {append([]string{"-o", "x.M4A"}, model...), "-o x.M4A: .m4a files are not written: choose one of .mp3"},
 		"output and format":   {append([]string{"-o", "x.flac", "--format", "wav"}, model...), "-o x.flac: the name says flac, --format says wav16"},
+		"negative pieces":     {append([]string{"-o", out, "--long", "--piece-chars", "-1"}, model...), "--piece-chars: -1 is negative"},
+		"pieces of nothing":   {append([]string{"-o", out, "--piece-chars", "9"}, model...), "--piece-chars needs --long"},
 		"lines as MP3":        {append([]string{"-o", "-", "--stream-by-line", "--format", "pcm"}, model...), "--stream-by-line writes WAV only"},
 		"layout":              {append([]string{"-o", out, "--text-layout", "wide"}, model...), `"wide": not auto, whole or streamed`},
 		"lines into a file":   {append([]string{"-o", out, "--stream-by-line"}, model...), "--stream-by-line needs -o -"},

@@ -45,6 +45,30 @@ func (o *options) anchorText() (string, error) {
 	return "", cli.Usagef("--anchor-text is missing: there is no default for --lang %q", o.lang)
 }
 
+// checkDesign looks at both models of --design before anything is spoken.
+func (s *session) checkDesign() error {
+	o := s.options
+	designer, err := core.InspectTalker(o.model)
+	if err != nil {
+		return err
+	}
+	if designer.Type != designModel {
+		return cli.ModeError{Err: fmt.Errorf("--design: --model must be a voice_design model, this is a %s model", designer.Type)}
+	}
+	base, err := core.InspectTalker(o.base)
+	if err != nil {
+		return fmt.Errorf("--base: %w", err)
+	}
+	if base.Type != baseModel {
+		return cli.ModeError{Err: fmt.Errorf("--base must be a base model, this is a %s model", base.Type)}
+	}
+	if base.Codebooks != designer.Codebooks || base.CodebookSize != designer.CodebookSize {
+		return cli.ModeError{Err: fmt.Errorf("--base: it writes %d codebooks of %d, --model %d of %d: one --codec does not fit both",
+			base.Codebooks, base.CodebookSize, designer.Codebooks, designer.CodebookSize)}
+	}
+	return nil
+}
+
 // renderAnchor lets a voice_design model speak in the voice of --design, and makes a reference of that. The model is
 // closed when this returns.
 func (s *session) renderAnchor(ctx context.Context) (r reference, err error) {
@@ -58,9 +82,6 @@ func (s *session) renderAnchor(ctx context.Context) (r reference, err error) {
 		return r, err
 	}
 	defer engine.Close()
-	if kind := engine.ModelType(); kind != "voice_design" {
-		return r, cli.ModeError{Err: fmt.Errorf("--design: --model must be a voice_design model, this is a %s model", kind)}
-	}
 	req := s.newRequest(engine)
 	req.Text, req.Instruct = text, o.design
 	req.MaxFrames, req.DumpDir = min(req.MaxFrames, maxAnchor), ""

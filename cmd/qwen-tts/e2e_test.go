@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -216,8 +218,83 @@ func TestCodedFormats(t *testing.T) {
 	assert.Len(t, out, 2*5*samplesPerFrame)
 }
 
+const tale = "It rained. Dr. Smith stayed in bed.\n\nThen the sun came out! He went out."
+
+// taleArgs speak the tale in pieces of at most 26 characters, three frames each.
+func taleArgs(t *testing.T, more ...string) []string {
+	return vivian(t, append([]string{"--long", "--piece-chars", "26", "--max-new", "3"}, more...)...)
+}
+
+// A long text is one file of all its pieces, as each would be by itself; what was cut off is told by its piece.
+func TestLong(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.wav")
+	_, stderr := mustRun(t, tale, taleArgs(t, "-o", out)...)
+	pieces := []string{"It rained.", "Dr. Smith stayed in bed.", "Then the sun came out!", "He went out."}
+	var want []float32
+	for i, piece := range pieces {
+		alone, _ := mustRun(t, piece, vivian(t, "--max-new", "3", "-o", "-")...)
+		want = append(want, decode(t, alone)...)
+		assert.Contains(t, stderr, fmt.Sprintf("warning: piece %d of 4: %s: cut off at 3 frames", i+1, piece))
+	}
+	assertClose(t, want, decode(t, content(t, out)))
+	assert.Equal(t, 4, strings.Count(stderr, "\n"), stderr)
+
+	stream, stderr := mustRun(t, tale, taleArgs(t, "-o", "-", "--progress")...)
+	assertClose(t, want, decode(t, stream))
+	assert.Contains(t, stderr, "qwen-tts: piece 2 of 4: Dr. Smith stayed in bed.\n")
+	assert.Contains(t, stderr, "qwen-tts: 4 pieces, 12 frames, 0.96 s of audio in")
+
+	code, _, stderr := run(t.Context(), tale, taleArgs(t, "-o", out, "--dump", t.TempDir())...)
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, "--dump: holds one synthesis, the text has 4 pieces")
+}
+
+// One encoder writes all pieces.
+func TestLongAsMP3(t *testing.T) {
+	if err := audio.MP3.Check(); err != nil {
+		t.Skip(err)
+	}
+	out := filepath.Join(t.TempDir(), "out.mp3")
+	mustRun(t, tale, taleArgs(t, "-o", out)...)
+	clip, err := audio.Load(out)
+	require.NoError(t, err)
+	assert.Equal(t, 12*samplesPerFrame, clip.Frames())
+}
+
+func TestSpeed(t *testing.T) {
+	if err := audio.CheckSpeed(2); err != nil {
+		t.Skip(err)
+	}
+	args := vivian(t, "--max-new", "25", "-o", "-")
+	normal, _ := mustRun(t, "Hello.", args...)
+	for flag, times := range map[string]float64{"2": 2, "0.5": .5, "1": 1} {
+		out, _ := mustRun(t, "Hello.", append(args, "--speed", flag)...)
+		n := audio.Scaled(25*samplesPerFrame, times)
+		assert.InDelta(t, n, len(decode(t, out)), 0.02*float64(n), flag)
+		assert.Equal(t, times == 1, out == normal)
+	}
+	lines, _ := mustRun(t, "One.\nTwo.\n", append(args, "--speed", "2", "--stream-by-line")...)
+	riff, _ := riffSizes(lines)
+	assert.Less(t, int(riff), 44+2*25*samplesPerFrame*6/10)
+}
+
+// Without libsonic a speed is refused before anything is loaded, and the message says what to install.
+func TestSpeedWithoutLibrary(t *testing.T) {
+	if os.Getenv("QWEN_TEST_WITHOUT_SONIC") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestSpeedWithoutLibrary$")
+		cmd.Env = append(os.Environ(), "QWEN_TEST_WITHOUT_SONIC=1", audio.SonicEnv+"="+filepath.Join(t.TempDir(), "none.so"))
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, string(out))
+		return
+	}
+	code, _, stderr := run(t.Context(), "Hello.", "--model", "m", "--codec", "c", "-o", filepath.Join(t.TempDir(), "x.wav"), "--speed", "1.5")
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, "--speed 1.5: it needs libsonic, which was not found")
+}
+
 func TestListSpeakers(t *testing.T) {
-	out, stderr := mustRun(t, "", tiny(t, "tiny-customvoice-17", "--list-speakers")...)
+	t.Setenv(ggml.EnvDir, t.TempDir()) // neither ggml nor a codec is needed
+	out, stderr := mustRun(t, "", "--model", golden.GGUF(t, "tiny-customvoice-17", "F32"), "--list-speakers")
 	assert.Contains(t, strings.Split(out, "\n"), "vivian")
 	assert.Empty(t, stderr)
 	out, stderr = mustRun(t, "", tiny(t, "tiny-base-17", "--list-speakers")...)
@@ -245,18 +322,20 @@ func TestFailuresOfTheRequest(t *testing.T) {
 		want  string
 	}{
 		"no speaker":         {custom, nil, cli.ExitMode, "vivian"},
-		"speaker of base":    {base, []string{"--speaker", "vivian"}, cli.ExitMode, "speaker"},
-		"design, no style":   {design, nil, cli.ExitMode, "instruct"},
+		"speaker of base":    {base, []string{"--speaker", "vivian"}, cli.ExitMode, "--speaker: this is a base model"},
+		"design, no style":   {design, nil, cli.ExitMode, "--instruct: a voice_design"},
 		"x-vector of custom": {custom, []string{"--speaker", "vivian", "--ref-spk", empty}, cli.ExitUsage, "exclude each other"},
 		"empty x-vector":     {base, []string{"--ref-spk", empty}, cli.ExitUsage, "empty"},
 		"no such language":   {base, []string{"--lang", "klingon"}, cli.ExitUsage, "klingon"},
-		"temperature":        {base, []string{"--temp", "NaN"}, cli.ExitUsage, "temperature"},
-		"sub temperature":    {base, []string{"--sub-temp", "-1"}, cli.ExitUsage, "temperature"},
-		"top-p":              {base, []string{"--top-p", "0"}, cli.ExitUsage, "top_p"},
-		"top-k":              {base, []string{"--top-k", "-2"}, cli.ExitUsage, "top_k"},
-		"penalty":            {base, []string{"--rep-pen", "+Inf"}, cli.ExitUsage, "repetition_penalty"},
-		"max-new":            {base, []string{"--max-new", "0"}, cli.ExitUsage, "max"},
+		"temperature":        {base, []string{"--temp", "NaN"}, cli.ExitUsage, "--temp: nan"},
+		"sub temperature":    {base, []string{"--sub-temp", "-1"}, cli.ExitUsage, "--sub-temp: -1"},
+		"top-p":              {base, []string{"--top-p", "0"}, cli.ExitUsage, "--top-p: 0"},
+		"top-k":              {base, []string{"--top-k", "-2"}, cli.ExitUsage, "--top-k: -2"},
+		"penalty":            {base, []string{"--rep-pen", "+Inf"}, cli.ExitUsage, "--rep-pen: +inf"},
+		"max-new":            {base, []string{"--max-new", "0"}, cli.ExitUsage, "--max-new: 0"},
 		"max-new huge":       {base, []string{"--max-new", "2147483647"}, cli.ExitUsage, "max"},
+		"no such speed":      {custom, []string{"--speaker", "vivian", "--speed", "5"}, cli.ExitUsage, "--speed: 5 is not in 0.25..4"},
+		"speed NaN":          {custom, []string{"--speaker", "vivian", "--speed", "NaN"}, cli.ExitUsage, "--speed: nan is not in"},
 		"no such file":       {base, []string{"--ref-spk", "none.spk"}, cli.ExitIO, "none.spk"},
 		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, cli.ExitIO, "none.txt"},
 		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, cli.ExitIO, "none.wav"},

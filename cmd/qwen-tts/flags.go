@@ -20,7 +20,9 @@ type options struct {
 	trimRef, xvectorOnly                          bool
 	maxNew                                        int
 	chunk                                         float32
-	byLine                                        bool
+	byLine, long                                  bool
+	pieceChars                                    int
+	speed                                         float32
 
 	seed                              int64
 	greedy                            bool
@@ -48,6 +50,8 @@ func newFlags(o *options) cli.Flags {
 	f = flags.Group("Input")
 	f.StringVar(&o.text, "text", "", "`text` to speak, instead of what stdin holds")
 	f.BoolVar(&o.byLine, "stream-by-line", false, "speak each line as soon as it is read, one WAV per line (needs -o -)")
+	f.BoolVar(&o.long, "long", false, "speak a text of any length: piece by piece, cut at sentence ends, as one recording")
+	f.IntVar(&o.pieceChars, "piece-chars", 0, "with --long: at most `n` characters a piece (default: what takes some 25 seconds)")
 	f.StringVar(&o.lang, "lang", "auto", "language: a `name`, alias or ISO code")
 	f.StringVar(&o.instruct, "instruct", "", "style in free `text`: required for VoiceDesign, optional for CustomVoice")
 	f.StringVar(&o.speaker, "speaker", "", "speaker `name` (CustomVoice; see --list-speakers)")
@@ -68,7 +72,8 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Group("Output")
 	f.StringVar(&o.format, "format", "", "`format` (default: by the ending of -o, else wav): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
-	f.IntVar(&o.maxNew, "max-new", 2048, "generate at most `n` audio frames, 12.5 a second")
+	f.Float32Var(&o.speed, "speed", 1, "speak at 0.25 to 4 `times` the speed, at the same pitch (needs libsonic)")
+	f.IntVar(&o.maxNew, "max-new", 2048, "generate at most `n` audio frames, 12.5 a second; with --long: of each piece")
 	f.Float32Var(&o.chunk, "codec-chunk-dur", 24, "let the codec decode at most so many `seconds` at once; bounds its memory")
 
 	f = flags.Group("Sampling (defaults: the model's own, else those shown)")
@@ -119,12 +124,16 @@ func (o *options) check() error {
 		return cli.Usagef("--hf and --model exclude each other")
 	case o.model == "" && o.hf == "":
 		return cli.Usagef("--model is missing, or --hf")
-	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
-		return cli.Usagef("--codec is missing")
 	case o.listSpeakers:
 		return nil
+	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
+		return cli.Usagef("--codec is missing")
 	case o.output == "" && o.saveVoice == "":
 		return cli.Usagef("-o is missing")
+	case o.pieceChars < 0:
+		return cli.Usagef("--piece-chars: %d is negative", o.pieceChars)
+	case o.pieceChars > 0 && !o.long:
+		return cli.Usagef("--piece-chars needs --long")
 	case o.byLine && o.output != "-":
 		return cli.Usagef("--stream-by-line needs -o -")
 	case o.byLine && o.dump != "":

@@ -8,18 +8,16 @@ import (
 	"github.com/libqwen/libqwen/internal/cli"
 )
 
-// listSpeakers prints one name per line, so that a script can read them.
+// listSpeakers prints one name per line, so that a script can read them. The talker's file alone is read.
 func (s *session) listSpeakers() error {
-	engine, err := s.load(s.options.model)
+	info, err := core.InspectTalker(s.options.model)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	speakers := engine.Speakers()
-	if len(speakers) == 0 {
-		s.app.console.Linef("the model (%s) has no named speakers", engine.ModelType())
+	if len(info.Speakers) == 0 {
+		s.app.console.Linef("the model (%s) has no named speakers", info.Type)
 	}
-	for _, name := range speakers {
+	for _, name := range info.Speakers {
 		if _, err := fmt.Fprintln(s.app.stdout, name); err != nil {
 			return cli.IOError{Err: err}
 		}

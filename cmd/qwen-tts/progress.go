@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"time"
-	"unicode"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/text"
 )
 
 // framesPerSecond of the 12 Hz speech tokenizer.
@@ -22,8 +22,8 @@ type bar struct {
 	expected int // frames
 }
 
-func newBar(w io.Writer, text string, maxFrames int) *bar {
-	expected := min(estimateFrames(text), maxFrames)
+func newBar(w io.Writer, spoken string, maxFrames int) *bar {
+	expected := min(text.Frames(spoken), maxFrames)
 	return &bar{
 		expected: expected,
 		pb: progressbar.NewOptions(expected,
@@ -57,19 +57,4 @@ func describe(p core.Progress, expected int) string {
 		line += fmt.Sprintf("  RTF %.2f  ETA ~%s", p.Elapsed.Seconds()/audio, left.Round(time.Second))
 	}
 	return line
-}
-
-// estimateFrames guesses the length of a text when spoken: about 14 letters a second in alphabets, 4.5 characters a
-// second in Chinese, Japanese and Korean writing. It only scales the bar.
-func estimateFrames(text string) int {
-	const letter, character = framesPerSecond / 14, framesPerSecond / 4.5
-	frames := 6.0
-	for _, r := range text {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
-			frames += character
-		} else {
-			frames += letter
-		}
-	}
-	return int(frames)
 }

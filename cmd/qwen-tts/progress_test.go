@@ -17,14 +17,6 @@ func TestDescribe(t *testing.T) {
 	assert.Equal(t, "25 frames  2.0 s audio  RTF 1.50  ETA ~9s", describe(p, 100))
 }
 
-func TestEstimateFrames(t *testing.T) {
-	english := estimateFrames("The quick brown fox jumps over the lazy dog.") // about 3 s
-	assert.InDelta(t, 3, float64(english)/framesPerSecond, 1)
-	chinese := estimateFrames("今天天气很好，我们去公园散步吧。")
-	assert.InDelta(t, 4, float64(chinese)/framesPerSecond, 1)
-	assert.Positive(t, estimateFrames(""))
-}
-
 func TestBarOutgrowsItsEstimate(t *testing.T) {
 	var out bytes.Buffer
 	b := newBar(&out, "Hi", 2048)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -31,6 +32,11 @@ func (s *session) open(ctx context.Context) error {
 	r, err := s.readReference()
 	if err != nil {
 		return err
+	}
+	if s.options.design != "" {
+		if err := s.checkDesign(); err != nil {
+			return err
+		}
 	}
 	file, err := s.createVoice()
 	if err != nil {
@@ -133,11 +139,16 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 		return cli.IOError{Err: err}
 	}
 	defer out.Discard()
+	speed, err := audio.NewSpeed(core.SampleRate, float64(s.options.speed), out.Write)
+	if err != nil {
+		return cli.Inputf("--%w", err)
+	}
+	defer speed.Discard()
 	req := s.request
 	req.Text = text
 	req.Stream = stream
-	res, err := s.synthesize(ctx, s.engine, &req, func(pcm []float32) error {
-		if err := out.Write(pcm); err != nil {
+	err = s.utter(ctx, &req, func(pcm []float32) error {
+		if err := speed.Write(pcm); err != nil {
 			return cli.IOError{Err: err} // the engine hands it back, wrapped
 		}
 		return nil
@@ -145,22 +156,39 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 	if err != nil {
 		return err
 	}
-	if err := out.Close(); err != nil {
+	if err := errors.Join(speed.Close(), out.Close()); err != nil {
 		return cli.IOError{Err: err}
 	}
-	s.report(&res)
 	return nil
+}
+
+// utter speaks a request, in pieces if asked to, and reports what became of it.
+func (s *session) utter(ctx context.Context, req *core.Request, emit func([]float32) error) error {
+	if s.options.long {
+		return s.utterLong(ctx, req, emit)
+	}
+	res, err := s.synthesize(ctx, s.engine, req, emit)
+	if err == nil {
+		s.report(&res)
+	}
+	return err
 }
 
 // synthesize speaks a request beside a progress bar.
 func (s *session) synthesize(ctx context.Context, engine *core.Engine, req *core.Request, emit func([]float32) error) (core.Result, error) {
-	if s.showBar {
-		b := newBar(s.app.stderr, req.Text, req.MaxFrames)
-		s.app.console.Status(b.clear)
-		defer s.app.console.Status(nil)
-		req.Progress = func(p core.Progress) { s.app.console.Update(func() { b.update(p) }) }
-	}
+	defer s.watch(req)()
 	return engine.Synthesize(ctx, req, emit)
+}
+
+// watch shows how far a request is, if that is wanted, until the function that it returns is called.
+func (s *session) watch(req *core.Request) (stop func()) {
+	if !s.showBar {
+		return func() {}
+	}
+	b := newBar(s.app.stderr, req.Text, req.MaxFrames)
+	s.app.console.Status(b.clear)
+	req.Progress = func(p core.Progress) { s.app.console.Update(func() { b.update(p) }) }
+	return func() { s.app.console.Status(nil) }
 }
 
 // talkative tells whether what went well is worth a line, too.
@@ -170,7 +198,7 @@ func (s *session) talkative() bool { return s.showBar || s.options.verbose }
 func (s *session) report(res *core.Result) {
 	switch res.Finish {
 	case core.FinishLength:
-		s.app.console.Linef("warning: stopped at %d frames (%.1f s) before the model ended the speech (finish_reason length); raise --max-new",
+		s.app.console.Linef("warning: stopped at %d frames (%.1f s) before the model ended the speech (finish_reason length); raise --max-new, or let --long divide the text",
 			res.Frames, seconds(res))
 	case core.FinishEmpty:
 		s.app.console.Linef("warning: the model ended the speech at once (finish_reason empty); the audio is empty")

@@ -71,11 +71,8 @@ func (s *session) applyReference(req *core.Request, r reference) (err error) {
 // wantBase refuses a voice where the model that is to speak has no use for one.
 func (s *session) wantBase(r reference) error {
 	kind, o := s.engine.ModelType(), s.options
-	switch {
-	case kind == baseModel || r.audio == nil && r.voice == nil && r.xvector == nil:
+	if kind == baseModel || r.audio == nil && r.voice == nil && r.xvector == nil {
 		return nil
-	case o.design != "":
-		return cli.ModeError{Err: fmt.Errorf("--design: --base must be a base model, this is a %s model", kind)}
 	}
 	return cli.ModeError{Err: fmt.Errorf("%s: this is a %s model; only a base model clones a voice", o.voiceSources()[0], kind)}
 }
@@ -99,7 +96,11 @@ func (s *session) applyVoice(req *core.Request, r reference) error {
 	return nil
 }
 
-const baseModel = "base"
+// The kinds of model that voices depend on, as core.TalkerInfo has them.
+const (
+	baseModel   = "base"
+	designModel = "voice_design"
+)
 
 // createVoice starts the file of --save-voice; it is nil without that flag.
 func (s *session) createVoice() (*atomicfile.File, error) {

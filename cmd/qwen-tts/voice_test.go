@@ -183,12 +183,15 @@ func TestDesignFailures(t *testing.T) {
 		"a folder as a voice": {design, base, []string{"--save-voice", dir}, cli.ExitIO, "directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := tiny(t, "tiny-base-17", append([]string{"--design", "A child.", "--base", tc.base, "--save-voice", qvoice, "--seed", "1", "--max-new", "2"}, tc.more...)...)
+			args := tiny(t, "tiny-base-17", append([]string{"--design", "A child.", "--base", tc.base, "--save-voice", qvoice, "--seed", "1", "--max-new", "2", "-v"}, tc.more...)...)
 			args[1] = tc.model
 			code, _, stderr := run(t.Context(), "", args...)
 			assert.Equal(t, tc.code, code, stderr)
 			assert.Contains(t, stderr, tc.want)
 			assert.Empty(t, names(t, dir), "nothing is left behind")
+			if tc.code == cli.ExitMode || tc.code == cli.ExitModel {
+				assert.NotContains(t, stderr, "anchor:", "a wrong model is noticed before anything is spoken")
+			}
 		})
 	}
 }

@@ -53,6 +53,8 @@ Exit codes:
 Environment:
   QWEN_GGML_DIR  folder with ggml's shared libraries
   QWEN_THREADS   CPU threads, if --threads is not given
+  QWEN_SNDFILE   libsndfile's file (audio other than WAV), if it is not where the system looks
+  QWEN_SONIC     libsonic's file (--speed), likewise
 `
 
 // A Command is what the help and the parser need to know.
@@ -123,7 +125,7 @@ func Execute(ctx context.Context, cmd *cobra.Command, args []string, s Streams, 
 	err := cmd.ExecuteContext(ctx)
 	code := ExitCode(ctx, err)
 	if err != nil {
-		console.Linef("%s", message(err, code, cmd.Name()))
+		console.Linef("%s", console.flag.translate(message(err, code, cmd.Name())))
 	}
 	return code
 }

@@ -19,6 +19,7 @@ type Console struct {
 	w    io.Writer
 	name string
 	min  slog.Level
+	flag fieldNames
 	wipe func() // takes the status line away; nil when there is none
 }
 
@@ -26,6 +27,10 @@ type Console struct {
 func NewConsole(w io.Writer, name string) *Console {
 	return &Console{w: w, name: name, min: slog.LevelWarn}
 }
+
+// NameFields makes messages of the engine, which name a request's fields as the C library does, name the flags that set
+// them: keys are fields, values flags.
+func (c *Console) NameFields(flags map[string]string) { c.flag = newFieldNames(flags) }
 
 // Verbose shows what the log tells for information, too.
 func (c *Console) Verbose() { c.min = slog.LevelInfo }
@@ -98,7 +103,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	case r.Level >= slog.LevelWarn:
 		line.WriteString("warning: ")
 	}
-	line.WriteString(r.Message)
+	line.WriteString(h.console.flag.translate(r.Message))
 	line.WriteString(h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		line.WriteString(h.format(a))
