@@ -32,7 +32,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings bench clean help
+.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings wheel python bench clean help
 
 all: lib commands share ## build libqwen.so, the commands and their manual (the default)
 
@@ -95,7 +95,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test fuzz abi rust install-test parity ## everything CI runs
+test: check go-test race hub-test fuzz abi rust python install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
@@ -149,11 +149,18 @@ install-test: all ggml tiny ## install, use what was installed (pkg-config, CMak
 parity: all ggml tiny ## the examples of all languages and the command speak the same bytes
 	@bash tests/parity/run.sh $(BUILD) $(TINY)
 
+wheel: lib ggml ## build dist/libqwen-*.whl, the Python package with all that it needs
+	@bash scripts/wheel-venv.sh $(BUILD)/python/wheel 'setuptools==84.2.1'
+	@$(BUILD)/python/wheel/bin/python scripts/wheel.py $(LIBRARY) "$${QWEN_GGML_DIR:-.ggml}" dist
+
+python: wheel commands tiny ## the tests of the Python package
+	@bash scripts/wheel-test.sh $(BUILD) dist $(TINY)
+
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare
 
 clean: ## remove what was built (not .ggml, .onnxruntime)
-	rm -rf $(BUILD) demo.wav
+	rm -rf $(BUILD) dist demo.wav
 
 help: ## list the targets
 	@echo "make demo   set everything up and speak a sentence to demo.wav"

@@ -11,7 +11,7 @@
 // the loader keeps for such libraries is needed by others. The destructor frees the text of a thread that ends.
 
 static pthread_once_t error_once = PTHREAD_ONCE_INIT;
-static pthread_key_t error_key;
+static pthread_key_t error_key, status_key; // the status itself is the value of its key
 static int error_key_failed;
 
 static char no_memory[] = "out of memory (and none for the message)";
@@ -23,7 +23,7 @@ static void free_error(void *msg) {
 }
 
 static void create_error_key(void) {
-	error_key_failed = pthread_key_create(&error_key, free_error);
+	error_key_failed = pthread_key_create(&error_key, free_error) || pthread_key_create(&status_key, NULL);
 }
 
 const char *qt_last_error(void) {
@@ -32,11 +32,17 @@ const char *qt_last_error(void) {
 	return msg ? msg : "";
 }
 
-void qwen_set_error(const char *msg) {
+enum qt_status qt_last_status(void) {
+	pthread_once(&error_once, create_error_key);
+	return error_key_failed ? QT_STATUS_OOM : (enum qt_status)(intptr_t)pthread_getspecific(status_key);
+}
+
+void qwen_set_error(enum qt_status status, const char *msg) {
 	pthread_once(&error_once, create_error_key);
 	if (error_key_failed) {
 		return;
 	}
+	pthread_setspecific(status_key, (void *)(intptr_t)status);
 	char *copy = strdup(msg);
 	free_error(pthread_getspecific(error_key));
 	if (pthread_setspecific(error_key, copy ? copy : no_memory) != 0) {

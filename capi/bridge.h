@@ -1,5 +1,5 @@
 // What Go cannot do itself: call function pointers, keep thread-specific storage, cast handles.
-// The public functions that need nothing else (qt_last_error, qt_log_set) are in bridge.c too.
+// The public functions that need nothing else (qt_last_error, qt_last_status, qt_log_set) are in bridge.c too.
 #ifndef QWEN_BRIDGE_H
 #define QWEN_BRIDGE_H
 
@@ -27,8 +27,8 @@ struct qt_context *qwen_handle(uintptr_t id);
 // The calling thread; unique among the living ones.
 uintptr_t qwen_thread(void);
 
-// Sets qt_last_error of the calling thread to a copy of msg.
-void qwen_set_error(const char *msg);
+// Sets qt_last_error of the calling thread to a copy of msg, and qt_last_status.
+void qwen_set_error(enum qt_status status, const char *msg);
 
 // Hands one line to the callback of qt_log_set, or to stderr.
 void qwen_log(int level, const char *msg);

@@ -1,8 +1,8 @@
 // Command capi is libqwen.so: the C interface of include/qwen.h over package core.
 //
 // Every export checks and converts, calls core, and turns the outcome into a status: see guard.
-// It is built with -buildmode=c-shared; two more public functions, qt_last_error and qt_log_set, are C
-// (bridge.c), as they concern nothing of Go's.
+// It is built with -buildmode=c-shared; three more public functions, qt_last_error, qt_last_status and
+// qt_log_set, are C (bridge.c), as they concern nothing of Go's.
 package main
 
 // #cgo CFLAGS: -I${SRCDIR}/../include -std=gnu11 -Wall -Wextra
@@ -183,6 +183,13 @@ func qt_recording_init(recording *C.struct_qt_recording, size C.size_t) {
 //export qt_read_recording
 func qt_read_recording(recording C.qwen_recording, out *C.struct_qt_audio) C.enum_qt_status {
 	return guard("qt_read_recording", func() error { return readRecording(recording, out) })
+}
+
+//export qt_encode_audio
+func qt_encode_audio(
+	samples C.qwen_floats, n, rate C.int, format C.qwen_string, out *C.struct_qt_bytes,
+) C.enum_qt_status {
+	return guard("qt_encode_audio", func() error { return encodeAudio(samples, n, rate, format, out) })
 }
 
 //export qt_bytes_free

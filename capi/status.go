@@ -48,14 +48,15 @@ func guard(export string, body func() error) (s C.enum_qt_status) {
 	return report(body())
 }
 
-// report stores the message of a failure for qt_last_error; success leaves the last one alone.
+// report stores the message of a failure for qt_last_error, and its status; success leaves the last one alone.
 func report(err error) C.enum_qt_status {
+	s := status(err)
 	if err != nil {
 		msg := C.CString(printable(err.Error()))
-		C.qwen_set_error(msg)
+		C.qwen_set_error(s, msg)
 		C.free(unsafe.Pointer(msg))
 	}
-	return status(err)
+	return s
 }
 
 // panicked is the error for a panic; the stack goes to the log, for the bug report.

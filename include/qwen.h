@@ -130,6 +130,9 @@ QT_API int qt_abi_version(void);
  * the end of the thread. */
 QT_API const char *qt_last_error(void);
 
+/* The status of that failure, for functions that return no status; QT_STATUS_OK if there was none. Since 0.1.0. */
+QT_API enum qt_status qt_last_status(void);
+
 /* ---- Log ----------------------------------------------------------------------------------------------- */
 
 enum qt_log_level {
@@ -284,6 +287,21 @@ QT_API enum qt_status qt_synthesize(struct qt_context *ctx, const struct qt_tts_
 /* Frees out->samples and zeroes the struct. */
 QT_API void qt_audio_free(struct qt_audio *audio);
 
+/* Bytes that the library made. Freed by qt_bytes_free. Since 0.1.0. */
+struct qt_bytes {
+    void  *data; /* size bytes and a NUL that is not counted; NULL if there are none */
+    size_t size;
+};
+
+/* Frees bytes->data and zeroes the struct. Since 0.1.0. */
+QT_API void qt_bytes_free(struct qt_bytes *bytes);
+
+/* The content of an audio file of mono samples. `format` is "wav" (16-bit), "wav24", "wav32" (float), "pcm" (16-bit and
+ * no header), "flac", "mp3", "opus" or "vorbis"; the last four need libsndfile. What lies outside [-1, 1] saturates.
+ * `out` is freed by qt_bytes_free, and empty after a failure. Needs no context. Since 0.1.0. */
+QT_API enum qt_status qt_encode_audio(const float *samples, int n_samples, int sample_rate, const char *format,
+                                      struct qt_bytes *out);
+
 /* How far a synthesis is. Made by the library, valid during the callback. Since 0.1.0. */
 struct qt_progress {
     int    struct_size; /* size of the library's struct: fields beyond it are not there */
@@ -398,15 +416,6 @@ QT_API void qt_recording_init(struct qt_recording *recording, size_t size);
  * not finite and files that cannot be read are QT_STATUS_INVALID_PARAMS. `out` is freed by qt_audio_free, and empty
  * after a failure. Needs no context. Since 0.1.0. */
 QT_API enum qt_status qt_read_recording(const struct qt_recording *recording, struct qt_audio *out);
-
-/* Bytes that the library made. Freed by qt_bytes_free. Since 0.1.0. */
-struct qt_bytes {
-    void  *data; /* size bytes and a NUL that is not counted; NULL if there are none */
-    size_t size;
-};
-
-/* Frees bytes->data and zeroes the struct. Since 0.1.0. */
-QT_API void qt_bytes_free(struct qt_bytes *bytes);
 
 /* The content of a .qvoice file: the voice, the transcript (NULL: none) and the model that it belongs to. `ref` is as
  * qt_extract_voice_ref gave it; its ref_codes may be NULL, with ref_T 0. Since 0.1.0. */

@@ -58,6 +58,7 @@ static void panics_are_contained(void) {
     PANIC_IN(qt_speaker_name, qt_speaker_name(ctx, 0) == NULL);
     PANIC_IN(qt_recording_init, (qt_recording_init(&rec, sizeof rec), true));
     PANIC_IN(qt_read_recording, qt_read_recording(&rec, &a) == QT_STATUS_GENERATE_FAILED);
+    PANIC_IN(qt_encode_audio, qt_encode_audio(pcm, 1, 24000, "wav", &b) == QT_STATUS_GENERATE_FAILED);
     PANIC_IN(qt_bytes_free, (qt_bytes_free(&b), true));
     PANIC_IN(qt_voice_save, qt_voice_save(ctx, &v, NULL, &b) == QT_STATUS_GENERATE_FAILED);
     PANIC_IN(qt_voice_load, qt_voice_load(ctx, pcm, 1, &v, &b) == QT_STATUS_GENERATE_FAILED);

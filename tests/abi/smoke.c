@@ -21,8 +21,10 @@ static void version(void) {
 }
 
 static void last_error_is_never_null(void) {
+    CHECK(qt_last_status() == QT_STATUS_OK);
     CHECK(qt_last_error() != NULL);
     CHECK(qt_init(NULL) == NULL);
+    CHECK(qt_last_status() == QT_STATUS_INVALID_PARAMS);
     CHECK_ERROR("params");
     qt_version();
     CHECK_ERROR("params"); /* success leaves it alone */

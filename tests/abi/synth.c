@@ -741,6 +741,7 @@ static void recordings(void) {
     static unsigned char wav[44 + 2 * N], *p = wav;
     struct qt_recording rec;
     struct qt_audio a;
+    struct qt_bytes file;
     int i;
 
     qt_recording_init(&rec, sizeof rec);
@@ -758,6 +759,28 @@ static void recordings(void) {
     for (i = 0; i < N; i++) {
         put(&p, (unsigned)(i % 200 - 100) * 128 & 0xffff, 2);
     }
+    CHECK(qt_encode_audio(NULL, 5, 24000, "wav", &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("samples");
+    CHECK(qt_encode_audio(stereo, -1, 24000, "wav", &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_encode_audio(stereo, 5, 24000, "m4a", &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("format");
+    CHECK(qt_encode_audio(stereo, 5, 24000, NULL, &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK(qt_encode_audio(stereo, 5, -1, "wav", &file) == QT_STATUS_INVALID_PARAMS);
+    CHECK(!file.data && file.size == 0);
+    CHECK(qt_encode_audio(stereo, 5, 24000, "wav", NULL) == QT_STATUS_INVALID_PARAMS);
+    for (i = 0; i < N; i++) {
+        stereo[i] = (float)(i % 200 - 100) / 256;
+    }
+    CHECK(qt_encode_audio(stereo, N, 24000, "wav", &file) == QT_STATUS_OK);
+    CHECK(file.size == sizeof wav && memcmp(file.data, wav, sizeof wav) == 0);
+    qt_bytes_free(&file);
+    CHECK(qt_encode_audio(NULL, 0, 24000, "wav", &file) == QT_STATUS_OK);
+    CHECK(file.size == 44);
+    qt_bytes_free(&file);
+    CHECK(qt_encode_audio(NULL, 0, 24000, "pcm", &file) == QT_STATUS_OK);
+    CHECK(!file.data && file.size == 0);
+    memset(stereo, 0, sizeof stereo);
+
     rec.file = wav;
     expect_recording(&rec, "file");
     rec.file_size = sizeof wav;

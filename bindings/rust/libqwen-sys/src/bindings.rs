@@ -21,6 +21,9 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn qt_last_error() -> *const ::core::ffi::c_char;
 }
+unsafe extern "C" {
+    pub fn qt_last_status() -> qt_status;
+}
 pub const QT_LOG_DEBUG: qt_log_level = 0;
 pub const QT_LOG_INFO: qt_log_level = 1;
 pub const QT_LOG_WARN: qt_log_level = 2;
@@ -304,6 +307,35 @@ unsafe extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct qt_bytes {
+    pub data: *mut ::core::ffi::c_void,
+    pub size: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of qt_bytes"][::core::mem::size_of::<qt_bytes>() - 16usize];
+    ["Alignment of qt_bytes"][::core::mem::align_of::<qt_bytes>() - 8usize];
+    [
+        "Offset of field: qt_bytes::data",
+    ][::core::mem::offset_of!(qt_bytes, data) - 0usize];
+    [
+        "Offset of field: qt_bytes::size",
+    ][::core::mem::offset_of!(qt_bytes, size) - 8usize];
+};
+unsafe extern "C" {
+    pub fn qt_bytes_free(bytes: *mut qt_bytes);
+}
+unsafe extern "C" {
+    pub fn qt_encode_audio(
+        samples: *const f32,
+        n_samples: ::core::ffi::c_int,
+        sample_rate: ::core::ffi::c_int,
+        format: *const ::core::ffi::c_char,
+        out: *mut qt_bytes,
+    ) -> qt_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct qt_progress {
     pub struct_size: ::core::ffi::c_int,
     pub n_frames: ::core::ffi::c_int,
@@ -558,26 +590,6 @@ unsafe extern "C" {
         recording: *const qt_recording,
         out: *mut qt_audio,
     ) -> qt_status;
-}
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct qt_bytes {
-    pub data: *mut ::core::ffi::c_void,
-    pub size: usize,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of qt_bytes"][::core::mem::size_of::<qt_bytes>() - 16usize];
-    ["Alignment of qt_bytes"][::core::mem::align_of::<qt_bytes>() - 8usize];
-    [
-        "Offset of field: qt_bytes::data",
-    ][::core::mem::offset_of!(qt_bytes, data) - 0usize];
-    [
-        "Offset of field: qt_bytes::size",
-    ][::core::mem::offset_of!(qt_bytes, size) - 8usize];
-};
-unsafe extern "C" {
-    pub fn qt_bytes_free(bytes: *mut qt_bytes);
 }
 unsafe extern "C" {
     pub fn qt_voice_save(

@@ -1,0 +1,48 @@
+"""What the tests share. The models are the tiny ones that `make tiny` makes; LIBQWEN_TEST_MODELS names their folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import libqwen
+
+MODELS = Path(os.environ.get("LIBQWEN_TEST_MODELS", Path(__file__).parents[3] / "build" / "demo"))
+ROOT = Path(__file__).parents[3]
+CODEC = MODELS / "tiny-tokenizer-12hz.gguf"
+SHORT = {"seed": 42, "max_new_tokens": 8}
+
+
+def talker(family):
+    return MODELS / f"tiny-{family}-17.gguf"
+
+
+def open_tts(family, **options):
+    return libqwen.TTS(talker(family), CODEC, **{"n_threads": 1, **options})
+
+
+def _tts(family):
+    @pytest.fixture(scope="session", name=family)
+    def fixture():
+        with open_tts(family) as tts:
+            yield tts
+
+    return fixture
+
+
+customvoice, base, voicedesign = _tts("customvoice"), _tts("base"), _tts("voicedesign")
+
+
+@pytest.fixture(scope="session")
+def clip():
+    return ROOT / "tests" / "golden" / "audio" / "speech_24k.wav"
+
+
+@pytest.fixture(scope="session")
+def expected(customvoice):
+    """What the short request gives."""
+    return customvoice.synthesize("Hello world.", speaker="vivian", **SHORT)
+
+
+def samples(audio):
+    return bytes(memoryview(audio.samples))
