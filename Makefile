@@ -49,7 +49,7 @@ commands: ## build the commands into build/bin
 	@mkdir -p $(BUILD)/bin
 	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BUILD)/bin/ $(COMMANDS:%=./cmd/%)
 
-.PHONY: share install uninstall install-test parity
+.PHONY: share install uninstall install-test parity parity-doc
 
 share: commands ## make the manual pages and shell completions in build/share
 	@rm -rf $(BUILD)/share
@@ -98,7 +98,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 test: check go-test race hub-test fuzz abi rust python install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
-check: fmt vet lint cross scripts ## formatting, vet, lint, builds for other systems, tests of the scripts
+check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md
 
 fmt: ## fail if a file is not formatted
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
@@ -145,6 +145,9 @@ rust-bindings: ## renew the Rust bindings after a change of include/qwen.h (need
 
 install-test: all ggml tiny ## install, use what was installed (pkg-config, CMake, Cargo, man, completions), uninstall
 	@bash tests/install/run.sh $(TINY)
+
+parity-doc: ## fail if docs/parity.md is not what the sources say
+	@$(GO) run ./tests/parity -check
 
 parity: all ggml tiny ## the examples of all languages and the command speak the same bytes
 	@bash tests/parity/run.sh $(BUILD) $(TINY)

@@ -60,6 +60,7 @@ var lattice = map[string]string{
 	"internal/manual":     "",
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",
+	"tests/parity":        "",
 	"tests/golden/mktiny": "tests/golden",
 }
 
