@@ -97,10 +97,12 @@ func (t Tensor) SwiGLU(up Tensor) Tensor {
 	return t.wrap(fn.ggml_swiglu_split(t.ctx(), t.c, up.c))
 }
 
-// SoftMax is softmax(t * scale + mask) along dimension 0; t [T, N, heads], mask F32 [T, N] shared by the heads, or none.
+// SoftMax is softmax(t * scale + mask) along dimension 0; t [T, N, heads, b], mask F32 [T, N, 1, b or 1] shared by the
+// heads, or none.
 func (t Tensor) SoftMax(mask Tensor, scale float32) Tensor {
 	if mask.Valid() {
-		check(mask.Type() == F32 && mask.dense() && mask.c.ne[0] == t.c.ne[0] && mask.c.ne[1] == t.c.ne[1] && mask.c.ne[2] == 1, "soft_max", t, mask)
+		check(mask.Type() == F32 && mask.dense() && mask.c.ne[0] == t.c.ne[0] && mask.c.ne[1] == t.c.ne[1] && mask.c.ne[2] == 1 &&
+			t.c.ne[3]%mask.c.ne[3] == 0, "soft_max", t, mask)
 	}
 	check(t.dense(), "soft_max", t)
 	return t.wrap(fn.ggml_soft_max_ext(t.ctx(), t.c, mask.c, scale, 0))

@@ -1,7 +1,6 @@
 package lm
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/libqwen/libqwen/core/prompt"
@@ -112,25 +111,20 @@ func (in *rowInputs) set(p *prompt.Prompt, rows []prompt.Row, xvector []float32)
 	return nil
 }
 
-// embedOverlay computes what the text adds to the embeddings of the generated frames: one row for each text token
-// that is still to come, and a last one, tts_pad, for all frames after.
-func (t *Talker) embedOverlay(ctx context.Context, p *prompt.Prompt) error {
-	ids := append(append([]int32(nil), p.Overlay...), p.Pad)
-	width := t.m.Talker.Width
-	t.overlay = make([]float32, len(ids)*width)
-	for at := 0; at < len(ids); at += prefillChunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(prefillChunk, len(ids)-at)
-		if err := t.project(ids[at:at+n], t.overlay[at*width:(at+n)*width]); err != nil {
-			return fmt.Errorf("talker: text overlay: %w", err)
-		}
+// embedOverlay computes the next piece of what the text adds to the embeddings of the generated frames: one row for each
+// text token that is still to come, and a last one, tts_pad, for all frames after.
+func (t *Talker) embedOverlay(l *lane) error {
+	p, width := l.prompt, t.m.Talker.Width
+	n := len(p.Overlay)
+	ids := append(append([]int32(nil), p.Overlay...), p.Pad)[l.read:]
+	ids = ids[:min(prefillChunk, len(ids))]
+	if err := t.project(ids, l.overlay[l.read*width:][:len(ids)*width]); err != nil {
+		return fmt.Errorf("talker: text overlay: %w", err)
 	}
-	if t.probe != nil {
-		n := len(p.Overlay)
-		t.probe("trailing_text_hidden", []int{width, n}, t.overlay[:n*width])
-		t.probe("tts_pad_embed", []int{width}, t.overlay[n*width:])
+	l.read += len(ids)
+	if t.probe != nil && l.read == n+1 {
+		t.probe("trailing_text_hidden", []int{width, n}, l.overlay[:n*width])
+		t.probe("tts_pad_embed", []int{width}, l.overlay[n*width:])
 	}
 	return nil
 }
@@ -155,11 +149,4 @@ func (t *Talker) project(ids []int32, out []float32) error {
 	}
 	x.GetF32(out)
 	return nil
-}
-
-// overlayAt is the text's share [E] of the embedding of a generated frame.
-func (t *Talker) overlayAt(frame int) []float32 {
-	width := t.m.Talker.Width
-	row := min(frame, len(t.overlay)/width-1)
-	return t.overlay[row*width : (row+1)*width]
 }

@@ -114,14 +114,15 @@ func TestPredictorCachedAndRecomputeMatch(t *testing.T) {
 			m := split(t, name, typ)
 			talker, predictor := sessions(t, m, nil)
 			cached := make([][]float32, 0, m.Codebooks-1)
-			predictor.codes[0] = 3
-			for k := range predictor.steps {
-				require.NoError(t, predictor.run(k))
-				cached = append(cached, append([]float32(nil), predictor.logits...))
-				predictor.codes[k+1] = int32((7*k + 1) % m.CodebookSize)
+			codes := []int32{3}
+			for k := range m.Codebooks - 1 {
+				codes = append(codes, int32((7*k+1)%m.CodebookSize))
 			}
+			require.NoError(t, predictor.Score(codes, func(_ int, logits []float32) {
+				cached = append(cached, append([]float32(nil), logits...))
+			}))
 			for k, want := range cached {
-				got := m.recompute(t, talker.Hidden(), predictor.codes[:k+1])
+				got := m.recompute(t, talker.Hidden(), codes[:k+1])
 				worst := golden.MaxAbs(got, want)
 				assert.True(t, worst <= tolerance, "%s %s: codebook %d differs by %v", name, typ, k+1, worst)
 				assert.False(t, math.IsNaN(worst))

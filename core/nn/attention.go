@@ -41,7 +41,7 @@ func (a *Attention) Forward(x ggml.Tensor, span *Span, layer int, c AttentionCon
 	}
 	q, k = q.RoPE(span.Positions, c.RopeBase), k.RoPE(span.Positions, c.RopeBase)
 	keys, values := span.Extend(layer, k, v)
-	y := attend(q, keys, values, span.Mask, c.HeadDim).TapF("L%d_attn_heads_concat", layer)
+	y := span.attend(q, keys, values, c.HeadDim).TapF("L%d_attn_heads_concat", layer)
 	return a.Out.Forward(y.Reshape(y.Dim(0), x.Dim(1), x.Dim(2)))
 }
 
@@ -52,11 +52,11 @@ func Few(x ggml.Tensor) ggml.Tensor { return x.Reshape(x.Dim(0), 1, x.Dim(1)) }
 // heads splits [D·H, N] into [D, H, N].
 func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)*x.Dim(2)) }
 
-// attend is softmax(k·q / √D + mask)·v, heads concatenated. q [D, H, N], k [D, T, KV], v [T, D, KV], mask [T, N] or none
-// -> [D·H, N].
-func attend(q, k, v, mask ggml.Tensor, headDim int) ggml.Tensor {
-	n, h := q.Dim(2), q.Dim(1)
-	scores := q.Permute(0, 2, 1, 3).MatMul(k)                                 // [T, N, H]
-	weights := scores.SoftMax(mask, float32(1/math.Sqrt(float64(headDim))))   // [T, N, H]
-	return weights.MatMul(v).Permute(0, 2, 1, 3).Cont().Reshape(headDim*h, n) // [D, N, H] -> [D, H, N] -> [D·H, N]
+// attend is softmax(k·q / √D + mask)·v, heads concatenated, for each lane by itself. q [D, H, N·lanes], k [D, T, KV,
+// lanes], v [T, D, KV, lanes] -> [D·H, N·lanes].
+func (s *Span) attend(q, k, v ggml.Tensor, headDim int) ggml.Tensor {
+	h := q.Dim(1)
+	q = q.Reshape(headDim, h, s.n, s.lanes).Permute(0, 2, 1, 3)                         // [D, N, H, lanes]
+	weights := q.MatMul(k).SoftMax(s.Mask, float32(1/math.Sqrt(float64(headDim))))      // [T, N, H, lanes]
+	return weights.MatMul(v).Permute(0, 2, 1, 3).Cont().Reshape(headDim*h, s.n*s.lanes) // [D, N, H, lanes] -> [D, H, N, lanes]
 }

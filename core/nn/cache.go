@@ -6,26 +6,31 @@ import (
 	"github.com/libqwen/libqwen/ggml"
 )
 
-// Cache holds the keys and values of the positions seen so far, for each layer of a stack.
-// Values lie transposed, so that weighing them reads each channel's positions in a row.
+// Cache holds the keys and values of the positions seen so far, for each layer of a stack, of one sequence or of several
+// (lanes). Values lie transposed, so that weighing them reads each channel's positions in a row.
 //
 // A position goes to a slot: for a full cache the slot is the position, for a ring it is the position
 // modulo the number of slots. The sums over the slots come out the same however the positions were
 // divided among calls.
 type Cache struct {
 	arena  *ggml.Arena
-	keys   []ggml.Tensor // [D·KV, slots]
-	values []ggml.Tensor // [slots, D·KV]
+	keys   []ggml.Tensor // [D·KV, slots, lanes]
+	values []ggml.Tensor // [slots, D·KV, lanes]
 	slots  int
 	head   int
 }
 
-// NewCache makes a zeroed cache for layers of KVHeads·HeadDim channels.
+// NewCache makes a zeroed cache for layers of KVHeads·HeadDim channels, of one lane.
 func NewCache(be *ggml.Backend, layers, slots int, t ggml.Type, c AttentionConfig) (*Cache, error) {
+	return NewCacheOf(be, layers, slots, 1, t, c)
+}
+
+// NewCacheOf is NewCache for several lanes.
+func NewCacheOf(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c AttentionConfig) (*Cache, error) {
 	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim}
 	for range layers {
-		k.keys = append(k.keys, k.arena.New(t, c.KVHeads*c.HeadDim, slots))
-		k.values = append(k.values, k.arena.New(t, slots, c.KVHeads*c.HeadDim))
+		k.keys = append(k.keys, k.arena.New(t, c.KVHeads*c.HeadDim, slots, lanes))
+		k.values = append(k.values, k.arena.New(t, slots, c.KVHeads*c.HeadDim, lanes))
 	}
 	if err := k.arena.Alloc(); err != nil {
 		k.arena.Free()
@@ -54,41 +59,46 @@ func (c *Cache) Free() {
 	}
 }
 
-// CopyFrom takes over the first n slots of a smaller cache of the same layers and type.
-func (c *Cache) CopyFrom(old *Cache, n int) {
+// CopyLane takes over the first n positions of lane `from` of a cache of the same layers and type, which may be c itself.
+func (c *Cache) CopyLane(to int, old *Cache, from, n int) {
 	for i := range c.keys {
-		copyRows(c.keys[i], old.keys[i], n, 1)
-		copyRows(c.values[i], old.values[i], 1, n)
+		copyRows(c.keys[i], to, old.keys[i], from, n, 1)
+		copyRows(c.values[i], to, old.values[i], from, 1, n)
 	}
 }
 
-// copyRows copies the part of src [a, b] that lies in the first rows rows, or of each row the first n elements.
-func copyRows(dst, src ggml.Tensor, rows, n int) {
+// copyRows copies the part of a lane of src [a, b, lanes] that lies in the first rows rows, or of each row the first n
+// elements.
+func copyRows(dst ggml.Tensor, to int, src ggml.Tensor, from, rows, n int) {
+	d, s := to*dst.Dim(1)*dst.RowBytes(), from*src.Dim(1)*src.RowBytes()
 	if n == 1 { // whole rows
 		buf := make([]byte, rows*src.RowBytes())
-		src.GetBytes(buf)
-		dst.SetBytes(buf)
+		src.GetBytesAt(s, buf)
+		dst.SetBytesAt(d, buf)
 		return
 	}
 	buf := make([]byte, n*src.RowBytes()/src.Dim(0))
 	for r := range src.Dim(1) {
-		src.GetBytesAt(r*src.RowBytes(), buf)
-		dst.SetBytesAt(r*dst.RowBytes(), buf)
+		src.GetBytesAt(s+r*src.RowBytes(), buf)
+		dst.SetBytesAt(d+r*dst.RowBytes(), buf)
 	}
 }
 
-// Span is the part of a graph that extends a cache by N positions and sees the first Window slots.
+// Span is the part of a graph that extends lanes of a cache by N positions each, and sees the first Window slots of
+// each lane. Columns of activations are the positions of the first lane, then those of the second, and so on.
 type Span struct {
-	Positions ggml.Tensor // I32 [N], input: absolute positions, for the rotation
-	Mask      ggml.Tensor // F32 [window, N], input: 0 where a query may see a slot, -Inf elsewhere; none: all
+	Positions ggml.Tensor // I32 [N·lanes], input: absolute positions, for the rotation
+	Mask      ggml.Tensor // F32 [window, N, 1, lanes or 1], input: 0 where a query may see a slot, -Inf elsewhere; none: all
 
 	b       *ggml.Builder
 	cache   *Cache
 	n       int
 	window  int
 	at      int         // first slot if it is fixed, else -1
-	slots   ggml.Tensor // I64 [N], input
-	places  ggml.Tensor // I64 [N·D·KV], input: slots of each value in the transposed cache
+	lane    int         // the first
+	lanes   int         // their number
+	slots   ggml.Tensor // I64 [N·lanes], input
+	places  ggml.Tensor // I64 [N·D·KV·lanes], input: slots of each value in the transposed cache
 	host    hostSpan
 	visible []float32
 }
@@ -100,82 +110,114 @@ type hostSpan struct {
 	places    []int64
 }
 
-// FixedSpan extends the cache at the slots from at on, the same in every run of the graph. Queries see the slots
+// FixedSpan extends the first lane at the slots from at on, the same in every run of the graph. Queries see the slots
 // up to their own.
-func (c *Cache) FixedSpan(b *ggml.Builder, at, n int) *Span {
-	s := c.span(b, n, at+n)
+func (c *Cache) FixedSpan(b *ggml.Builder, at, n int) *Span { return c.FixedSpanOf(b, 0, 1, at, n) }
+
+// FixedSpanOf is FixedSpan for some lanes.
+func (c *Cache) FixedSpanOf(b *ggml.Builder, lane, lanes, at, n int) *Span {
+	s := c.span(b, lane, lanes, n, at+n)
 	s.at = at
 	if n > 1 {
-		s.Mask = b.Input("mask", ggml.F32, s.window, n)
+		s.input(b, 1)
 	}
 	return s
 }
 
-// Span extends the cache at slots that are set before each run, and sees the first window slots through a mask.
-func (c *Cache) Span(b *ggml.Builder, n, window int) *Span {
-	s := c.span(b, n, window)
+// Span extends the first lane at slots that are set before each run, and sees the first window slots through a mask.
+func (c *Cache) Span(b *ggml.Builder, n, window int) *Span { return c.SpanOf(b, 1, n, window) }
+
+// SpanOf is Span for the first lanes.
+func (c *Cache) SpanOf(b *ggml.Builder, lanes, n, window int) *Span {
+	s := c.span(b, 0, lanes, n, window)
 	s.at = -1
-	channels := c.keys[0].Dim(0)
-	s.Mask = b.Input("mask", ggml.F32, window, n)
-	s.slots = b.Input("slots", ggml.I64, n)
-	s.places = b.Input("places", ggml.I64, n*channels)
-	s.host.slots, s.host.places = make([]int64, n), make([]int64, n*channels)
+	s.input(b, lanes)
+	columns, channels := n*lanes, c.keys[0].Dim(0)
+	s.slots = b.Input("slots", ggml.I64, columns)
+	s.places = b.Input("places", ggml.I64, columns*channels)
+	s.host.slots, s.host.places = make([]int64, columns), make([]int64, columns*channels)
 	return s
 }
 
-func (c *Cache) span(b *ggml.Builder, n, window int) *Span {
-	return &Span{b: b, cache: c, n: n, window: window, Positions: b.Input("positions", ggml.I32, n),
-		host: hostSpan{positions: make([]int32, n)}, visible: make([]float32, window*n)}
+func (c *Cache) span(b *ggml.Builder, lane, lanes, n, window int) *Span {
+	return &Span{b: b, cache: c, n: n, window: window, lane: lane, lanes: lanes, Positions: b.Input("positions", ggml.I32, n*lanes),
+		host: hostSpan{positions: make([]int32, n*lanes)}}
 }
 
-// Extend stores the new keys k [D, KV, N] and values v [D·KV, N] of a layer and returns all keys [D, T, KV] and
-// values [T, D, KV] in the window.
+// input declares the mask, for each lane or one for all.
+func (s *Span) input(b *ggml.Builder, lanes int) {
+	s.Mask = b.Input("mask", ggml.F32, s.window, s.n, 1, lanes)
+	s.visible = make([]float32, s.window*s.n*lanes)
+}
+
+// Extend stores the new keys k [D, KV, N·lanes] and values v [D·KV, N·lanes] of a layer and returns all keys
+// [D, T, KV, lanes] and values [T, D, KV, lanes] in the window.
 func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 	kc, vc := s.b.Use(s.cache.keys[layer]), s.b.Use(s.cache.values[layer])
-	channels, kv := kc.Dim(0), kc.Dim(0)/s.cache.head
-	k = k.Reshape(channels, s.n)
+	channels, slots, kv := kc.Dim(0), kc.Dim(1), kc.Dim(0)/s.cache.head
 	if s.at >= 0 {
-		k.CopyTo(kc.Slice(1, s.at, s.n))
-		v.Reshape(channels, s.n).Transpose().CopyTo(vc.Slice(0, s.at, s.n))
+		kc, vc = kc.Slice(2, s.lane, s.lanes), vc.Slice(2, s.lane, s.lanes)
+		k.Reshape(channels, s.n, s.lanes).CopyTo(kc.Slice(1, s.at, s.n))
+		v.Reshape(channels, s.n, s.lanes).Transpose().CopyTo(vc.Slice(0, s.at, s.n))
 	} else {
-		kc = k.SetRows(kc, s.slots)
-		column := v.Reshape(1, channels*s.n) // each value is a row of its own
-		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(s.cache.slots, channels)
+		all, columns := kc.Dim(2), s.n*s.lanes
+		kc = k.Reshape(channels, columns).SetRows(kc.Reshape(channels, slots*all), s.slots).Reshape(channels, slots, all)
+		column := v.Reshape(1, channels*columns) // each value is a row of its own
+		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(slots, channels, all)
+		kc, vc = kc.Slice(2, 0, s.lanes), vc.Slice(2, 0, s.lanes)
 	}
-	keys = kc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3) // [D, KV, T] -> [D, T, KV]
-	values = vc.Slice(0, 0, s.window).SplitDim(1, kv)                   // [T, D, KV]
+	keys = kc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3) // [D, KV, T, lanes] -> [D, T, KV, lanes]
+	values = vc.Slice(0, 0, s.window).SplitDim(1, kv)                   // [T, D, KV, lanes]
 	return keys, values
 }
 
 // SetFixed uploads the inputs of a FixedSpan; once is enough.
 func (s *Span) SetFixed() {
 	for i := range s.host.positions {
-		s.host.positions[i] = int32(s.at + i)
+		s.host.positions[i] = int32(s.at + i%s.n)
 	}
 	s.Positions.SetI32(s.host.positions)
 	if s.Mask.Valid() {
-		s.setMask(func(q, slot int) bool { return slot <= s.at+q })
+		s.setMask(0, func(q, slot int) bool { return slot <= s.at+q })
+		s.Mask.SetF32(s.visible)
 	}
 }
 
-// Set uploads the inputs for the positions from first on, in a cache that is a ring if the positions outgrow
+// Set uploads the inputs of a Span for the positions from first on, in a cache that is a ring if the positions outgrow
 // it. Queries see themselves and the reach-1 positions before.
 func (s *Span) Set(first, reach int) {
-	channels := s.cache.keys[0].Dim(0)
-	for i := range s.n {
-		pos := first + i
-		slot := pos % s.cache.slots
-		s.host.positions[i], s.host.slots[i] = int32(pos), int64(slot)
-		for c := range channels {
-			s.host.places[i*channels+c] = int64(c*s.cache.slots + slot)
-		}
+	s.setLane(0, first, reach)
+	s.upload()
+}
+
+// SetLanes uploads the inputs of a SpanOf: lane i goes on at position first[i], and sees all that it has seen.
+func (s *Span) SetLanes(first []int) {
+	for i, pos := range first[:s.lanes] {
+		s.setLane(i, pos, pos+s.n)
 	}
+	s.upload()
+}
+
+func (s *Span) upload() {
 	s.Positions.SetI32(s.host.positions)
 	s.slots.SetI64(s.host.slots)
 	s.places.SetI64(s.host.places)
+	s.Mask.SetF32(s.visible)
+}
+
+func (s *Span) setLane(lane, first, reach int) {
+	channels, slots := s.cache.keys[0].Dim(0), s.cache.slots
+	for i := range s.n {
+		pos := first + i
+		slot, column := pos%slots, lane*s.n+i
+		s.host.positions[column], s.host.slots[column] = int32(pos), int64(lane*slots+slot)
+		for c := range channels {
+			s.host.places[column*channels+c] = int64((lane*channels+c)*slots + slot)
+		}
+	}
 	last := first + s.n - 1
-	s.setMask(func(q, slot int) bool {
-		pos := last - mod(last-slot, s.cache.slots) // the newest position that this slot can hold
+	s.setMask(lane, func(q, slot int) bool {
+		pos := last - mod(last-slot, slots) // the newest position that this slot can hold
 		return pos >= 0 && pos <= first+q && pos > first+q-reach
 	})
 }
@@ -184,9 +226,10 @@ func mod(a, m int) int { return ((a % m) + m) % m }
 
 var negInf = float32(math.Inf(-1))
 
-func (s *Span) setMask(sees func(q, slot int) bool) {
+// setMask fills in what the queries of a lane see.
+func (s *Span) setMask(lane int, sees func(q, slot int) bool) {
 	for q := range s.n {
-		row := s.visible[q*s.window : (q+1)*s.window]
+		row := s.visible[(lane*s.n+q)*s.window:][:s.window]
 		for slot := range row {
 			row[slot] = negInf
 			if sees(q, slot) {
@@ -194,5 +237,4 @@ func (s *Span) setMask(sees func(q, slot int) bool) {
 			}
 		}
 	}
-	s.Mask.SetF32(s.visible)
 }

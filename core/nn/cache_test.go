@@ -114,7 +114,7 @@ func TestAGrownCacheKeepsItsPositions(t *testing.T) {
 	large, err := nn.NewCache(be, 1, 16, ggml.F32, config)
 	require.NoError(t, err)
 	t.Cleanup(large.Free)
-	large.CopyFrom(small, 3)
+	large.CopyLane(0, small, 0, 3)
 	small.Free()
 	e = extend(t, be, func(b *ggml.Builder) *nn.Span { return large.FixedSpan(b, 3, 1) }, 1)
 	e.span.SetFixed()
