@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/libqwen/libqwen/core/prompt"
@@ -16,7 +17,7 @@ type LongOptions struct {
 	// PieceCharacters is the most code points of a piece; 0 limits what a piece takes to speak, to some 25 seconds.
 	PieceCharacters int
 	// PieceFrames is the most audio frames of a piece; Request.MaxFrames bounds them, too. 0 is generous for the piece's
-	// text: four times what it should take. A piece that does not end by itself ends there.
+	// text: four times what it should take, and four seconds. A piece that does not end by itself ends there.
 	PieceFrames int
 	// Piece is called before each piece is spoken, on the calling goroutine; it may be nil.
 	Piece func(Piece)
@@ -56,7 +57,7 @@ const maxLongText = 4 << 20
 // A base model without a reference picks a voice by chance: the later pieces then go on in the voice of the first, by its
 // x-vector. A voice_design model makes its voice anew from the description in each piece, which is a warning.
 //
-// Parts without a letter or digit, such as a line of asterisks, are left out. Errors are those of Synthesize; the result
+// Paragraphs without a letter or digit, such as a line of asterisks, are left out, and end a piece. Errors are those of Synthesize; the result
 // tells how far it got.
 func (e *Engine) SynthesizeLong(ctx context.Context, req *Request, opts LongOptions, emit func(pcm []float32) error) (LongResult, error) {
 	if err := e.begin(); err != nil {
@@ -106,15 +107,56 @@ func (l *long) plan() error {
 	}
 	skipped := len(whole) - len(checked) // a byte order mark
 	language := prompt.CanonicalLanguage(l.req.Language)
-	for _, p := range text.Split(checked, text.Options{Language: language, MaxCharacters: l.opts.PieceCharacters}) {
-		if _, err := prompt.CheckText(p.Text); err == nil {
-			l.pieces = append(l.pieces, Piece{Text: p.Text, Offset: p.Start + skipped})
+	options := text.Options{Language: language, MaxCharacters: l.opts.PieceCharacters}
+	for _, part := range spoken(checked) {
+		for _, p := range text.Split(checked[part.from:part.to], options) {
+			if _, err := prompt.CheckText(p.Text); err == nil {
+				l.pieces = append(l.pieces, Piece{Text: p.Text, Offset: skipped + part.from + p.Start})
+			}
 		}
 	}
 	if l.req.DumpDir != "" && len(l.pieces) > 1 {
 		return fail(ErrInvalid, "dump: holds one synthesis, the text has %d pieces", len(l.pieces))
 	}
 	return l.check()
+}
+
+// stretch is a part of a text, bytes.
+type stretch struct{ from, to int }
+
+// spoken returns the stretches of a text between the paragraphs that have no letter or digit.
+func spoken(s string) (parts []stretch) {
+	var part, paragraph stretch
+	speaks := false
+	end := func() {
+		switch {
+		case speaks && part.to == 0:
+			part = paragraph
+		case speaks:
+			part.to = paragraph.to
+		case paragraph.to > 0 && part.to > 0:
+			parts, part = append(parts, part), stretch{}
+		}
+		paragraph, speaks = stretch{}, false
+	}
+	at := 0
+	for line := range strings.Lines(s) {
+		if prompt.IsBlank(line) {
+			end()
+		} else {
+			if paragraph.to == 0 {
+				paragraph.from = at
+			}
+			paragraph.to = at + len(line)
+			_, err := prompt.CheckText(line)
+			speaks = speaks || err == nil
+		}
+		at += len(line)
+	}
+	if end(); part.to > 0 {
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // check refuses a text of which any piece would be refused.
@@ -146,7 +188,7 @@ func (l *long) request(p Piece) Request {
 	r.Text, r.Progress = p.Text, nil
 	limit := l.opts.PieceFrames
 	if limit == 0 {
-		limit = 4 * text.Frames(p.Text)
+		limit = 4*text.Frames(p.Text) + 50
 	}
 	if r.MaxFrames > 0 { // else it is refused
 		r.MaxFrames = min(r.MaxFrames, max(limit, 1))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/text"
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
@@ -74,6 +75,27 @@ func TestAShortTextIsOnePiece(t *testing.T) {
 	assert.Len(t, res.Pieces, 1)
 }
 
+// TestWhatIsNotSpokenIsLeftOut: paragraphs of signs divide the text, whatever would fit into a piece.
+func TestWhatIsNotSpokenIsLeftOut(t *testing.T) {
+	for whole, want := range map[string][]string{
+		story:                                    {"One morning it rained. Dr. Smith stayed in bed.", "Then the sun came out! He went for a walk."},
+		"***\n\n \n One.\n\nTwo.\n---\n\n--\n\n": {"One.\n\nTwo.\n---"},
+		"A.\r\n\r\n🙂\r\n\r\nB.":                  {"A.", "B."},
+		"A.\n\n...\n\n...\n\nB.":                 {"A.", "B."},
+	} {
+		r := sampled(1)
+		r.Text, r.MaxFrames = whole, 1
+		_, res, err := speakLong(t.Context(), shared(t, custom), r, core.LongOptions{})
+		require.NoError(t, err)
+		var got []string
+		for _, p := range res.Pieces {
+			assert.Equal(t, p.Text, whole[p.Offset:][:len(p.Text)])
+			got = append(got, p.Text)
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
 // TestARandomSeedHoldsForAllPieces, and replays the whole.
 func TestARandomSeedHoldsForAllPieces(t *testing.T) {
 	r := sampled(-1)
@@ -107,8 +129,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	r.Progress, r.Text = nil, "Hi."
 	_, res, err = speakLong(t.Context(), shared(t, custom), r, core.LongOptions{})
 	require.NoError(t, err)
-	assert.Less(t, res.Frames, 60, "by its text")
-	assert.Greater(t, res.Frames, 20, "by its text")
+	assert.Equal(t, 4*text.Frames("Hi.")+50, res.Frames, "by its text")
 }
 
 // TestPiecesMayEndByThemselves: stop is reported if no piece was cut off.

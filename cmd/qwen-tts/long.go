@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/libqwen/libqwen/core"
 )
@@ -54,7 +55,7 @@ func (s *session) reportPiece(p *core.PieceResult) {
 // describePiece names a piece by its number and first words.
 func describePiece(p core.Piece) string {
 	const most = 50
-	start := []rune(p.Text)
+	start := []rune(strings.Join(strings.Fields(p.Text), " "))
 	if len(start) > most {
 		start = append(start[:most:most], '…')
 	}

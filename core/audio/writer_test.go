@@ -324,3 +324,28 @@ func TestBuffer(t *testing.T) {
 		assert.Error(t, err)
 	}
 }
+
+// BenchmarkFormats writes seconds of speech, frame by frame.
+func BenchmarkFormats(b *testing.B) {
+	clip, err := Load(golden.Path(b, "audio", "speech_24k.wav"))
+	require.NoError(b, err)
+	for f := range formats {
+		w, err := NewWriter(discard{}, Format(f), 24000)
+		if err != nil {
+			continue
+		}
+		b.Run(Format(f).String(), func(b *testing.B) {
+			at := 0
+			for b.Loop() {
+				for range 12 { // 0.96 s
+					if at+1920 > len(clip.Samples) {
+						at = 0
+					}
+					require.NoError(b, w.Write(clip.Samples[at:at+1920]))
+					at += 1920
+				}
+			}
+		})
+		w.Discard()
+	}
+}
