@@ -153,11 +153,11 @@ parity: all ggml tiny ## the examples of all languages and the command speak the
 	@bash tests/parity/run.sh $(BUILD) $(TINY)
 
 wheel: lib ggml ## build dist/libqwen-*.whl, the Python package with all that it needs
-	@bash scripts/wheel-venv.sh $(BUILD)/python/wheel 'setuptools==84.2.1'
-	@$(BUILD)/python/wheel/bin/python scripts/wheel.py $(LIBRARY) "$${QWEN_GGML_DIR:-.ggml}" dist
+	@bash scripts/python-venv.sh $(BUILD)/python/wheel 'setuptools==84.2.1'
+	@$(BUILD)/python/wheel/bin/python scripts/python-wheel.py $(LIBRARY) "$${QWEN_GGML_DIR:-.ggml}" dist
 
 python: wheel commands tiny ## the tests of the Python package
-	@bash scripts/wheel-test.sh $(BUILD) dist $(TINY)
+	@bash scripts/python-test.sh $(BUILD) dist $(TINY)
 
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare

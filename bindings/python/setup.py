@@ -9,7 +9,7 @@ from setuptools.dist import Distribution
 
 class PlatformWheel(bdist_wheel):
     def get_tag(self):
-        # scripts/wheel.py finds the oldest glibc that the libraries run with.
+        # scripts/python-wheel.py finds the oldest glibc that the libraries run with.
         return "py3", "none", os.environ.get("LIBQWEN_PLATFORM", super().get_tag()[2])
 
 

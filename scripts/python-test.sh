@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Tests the Python wheel: scripts/wheel-test.sh BUILD DIST MODELS, the folders of what was built, of the wheel and of the
+# Tests the Python wheel: scripts/python-test.sh BUILD DIST MODELS, the folders of what was built, of the wheel and of the
 # tiny models. The first environment has what the tests need, the second the wheel alone, as a new user's has.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(realpath "$1") models=$(realpath "$3")
 wheel=$(echo "$(realpath "$2")"/libqwen-*.whl)
-[[ -f $wheel ]] || { echo "wheel-test: $2 holds no wheel, or several; run \`make wheel\`" >&2; exit 1; }
+[[ -f $wheel ]] || { echo "python-test: $2 holds no wheel, or several; run \`make wheel\`" >&2; exit 1; }
 unset QWEN_LIBRARY QWEN_GGML_DIR PYTHONPATH # the wheel has all it needs
 export QWEN_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 LIBQWEN_TEST_MODELS="$models"
 
 venv=$build/python/test
-bash "$root/scripts/wheel-venv.sh" "$venv" pytest==9.2.0 pytest-timeout==2.4.0 numpy==2.4.6 mypy==2.4.1 ruff==0.17.6
+bash "$root/scripts/python-venv.sh" "$venv" pytest==9.2.0 pytest-timeout==2.4.0 numpy==2.4.6 mypy==2.4.1 ruff==0.17.6
 "$venv/bin/python" -m pip install --quiet --no-deps --force-reinstall "$wheel"
 cd "$root/bindings/python"
 "$venv/bin/ruff" check --quiet .
@@ -26,7 +26,7 @@ cp -r examples "$fresh/examples"
 python3 -m venv "$fresh/venv"
 "$fresh/venv/bin/python" -m pip install --quiet --no-index "$wheel"
 [[ $("$fresh/venv/bin/python" -m pip list --format freeze | grep -civ '^\(pip\|setuptools\)==') == 1 ]] ||
-  { echo "wheel-test: something but libqwen was installed" >&2; exit 1; }
+  { echo "python-test: something but libqwen was installed" >&2; exit 1; }
 cd "$fresh"
 python=venv/bin/python codec=$models/tiny-tokenizer-12hz.gguf
 ours() { $python "$@" >"$fresh/log" 2>&1 || { cat "$fresh/log"; exit 1; }; }
@@ -37,16 +37,16 @@ with libqwen.TTS('$models/tiny-customvoice-17.gguf', '$codec') as tts:
     audio.save('morning.wav')
     print(audio)
 "
-$python -c "import numpy" 2>/dev/null && { echo "wheel-test: the empty environment has NumPy" >&2; exit 1; }
+$python -c "import numpy" 2>/dev/null && { echo "python-test: the empty environment has NumPy" >&2; exit 1; }
 ours examples/hello.py "$models/tiny-customvoice-17.gguf" "$codec" "Hello." vivian hello.wav 1 9
 $python examples/stream.py "$models/tiny-customvoice-17.gguf" "$codec" "Hello." vivian 1 9 >stream.pcm
 ours examples/clone.py "$models/tiny-base-17.gguf" "$codec" "Hello." clip.wav "" clone.wav 1 9
 ours examples/design.py "$models/tiny-voicedesign-17.gguf" "$codec" "Hello." "A calm voice." design.wav 1 9
 cmp <(tail -c +45 hello.wav) stream.pcm # without NumPy, the same bytes, streamed or not
 for file in hello clone design; do
-  [[ $(wc -c <"$file.wav") == $((44 + 9 * 1920 * 2)) ]] || { echo "wheel-test: $file.wav has a wrong length" >&2; exit 1; }
+  [[ $(wc -c <"$file.wav") == $((44 + 9 * 1920 * 2)) ]] || { echo "python-test: $file.wav has a wrong length" >&2; exit 1; }
 done
 "$build/bin/qwen-tts" --model "$models/tiny-customvoice-17.gguf" --codec "$codec" --text "Hello." --speaker vivian \
   --seed 1 --max-new 9 -o command.wav 2>/dev/null
 cmp hello.wav command.wav # as the command's
-echo "wheel-test: $(basename "$wheel") works in an empty environment"
+echo "python-test: $(basename "$wheel") works in an empty environment"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a virtual environment and installs packages, once: scripts/wheel-venv.sh DIR PACKAGE...
+# Makes a virtual environment and installs packages, once: scripts/python-venv.sh DIR PACKAGE...
 set -euo pipefail
 dir=$1
 shift
