@@ -32,7 +32,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race hub-test fuzz abi rust rust-bindings wheel python bench clean help
+.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race test-vulkan hub-test fuzz abi rust rust-bindings wheel python bench clean help
 
 all: lib commands share ## build libqwen.so, the commands and their manual (the default)
 
@@ -130,6 +130,9 @@ hub-test: ## our cache of models and Python's huggingface_hub understand each ot
 	@test -d $(BUILD)/hfhub/huggingface_hub || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
 	  --target $(BUILD)/hfhub huggingface_hub==$(HFHUB)
 	QWEN_HF_LIBRARY=$(CURDIR)/$(BUILD)/hfhub $(GO) test -run HuggingFace ./hub
+
+test-vulkan: ggml ## the tests of GPUs, on Mesa's software Vulkan device (mesa-vulkan-drivers); CI runs them
+	GO='$(GO)' scripts/test-vulkan.sh
 
 fuzz: ## fuzz every target for FUZZTIME (default 3s)
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)

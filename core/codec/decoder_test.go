@@ -39,7 +39,11 @@ func loadAt(t testing.TB, file string, threads int, level kernels.Level) (*Decod
 	t.Helper()
 	f, err := gguf.Open(file)
 	require.NoError(t, err)
-	be := testenv.CPU(t, threads)
+	return loadOn(t, testenv.CPU(t, threads), f, level)
+}
+
+func loadOn(t testing.TB, be *ggml.Backend, f *gguf.File, level kernels.Level) (*Decoder, error) {
+	t.Helper()
 	t.Cleanup(func() { f.Close() })
 	cfg, err := ReadConfig(f)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
@@ -30,7 +31,11 @@ func loadEncoder(t testing.TB, file string, threads int) (*Encoder, error) {
 	t.Helper()
 	f, err := gguf.Open(file)
 	require.NoError(t, err)
-	be := testenv.CPU(t, threads)
+	return loadEncoderOn(t, testenv.CPU(t, threads), f)
+}
+
+func loadEncoderOn(t testing.TB, be *ggml.Backend, f *gguf.File) (*Encoder, error) {
+	t.Helper()
 	t.Cleanup(func() { f.Close() })
 	cfg, err := ReadEncoderConfig(f)
 	if err != nil {
