@@ -32,8 +32,8 @@ type api struct {
 	errorMessage func(cStatus) string
 	// void ReleaseStatus(OrtStatus *)
 	releaseStatus func(cStatus)
-	// CreateEnv(OrtLoggingLevel, const char * logid, OrtEnv ** out)
-	createEnv func(level int32, id string, out *cEnv) cStatus
+	// CreateEnvWithCustomLogger(OrtLoggingFunction, void * param, OrtLoggingLevel, const char * logid, OrtEnv ** out)
+	createEnv func(log, param uintptr, level int32, id string, out *cEnv) cStatus
 	// GetAvailableProviders(char *** out, int * length), ReleaseAvailableProviders(char **, int length)
 	getProviders     func(out **unsafe.Pointer, n *int32) cStatus
 	releaseProviders func(list *unsafe.Pointer, n int32) cStatus
@@ -121,7 +121,7 @@ type base struct {
 // functions maps places of the table to fields.
 func (a *api) functions() map[int]any {
 	return map[int]any{
-		1: &a.errorCode, 2: &a.errorMessage, 93: &a.releaseStatus, 3: &a.createEnv, 125: &a.getProviders, 126: &a.releaseProviders,
+		1: &a.errorCode, 2: &a.errorMessage, 93: &a.releaseStatus, 4: &a.createEnv, 125: &a.getProviders, 126: &a.releaseProviders,
 		10: &a.createOptions, 100: &a.releaseOptions, 24: &a.setIntraThreads, 25: &a.setInterThreads, 17: &a.disableMemPattern,
 		130: &a.addConfig, 216: &a.appendProvider, 275: &a.appendOpenVINO, 209: &a.appendMIGraphX,
 		7: &a.createSession, 95: &a.releaseSession, 30: &a.inputCount, 31: &a.outputCount, 36: &a.inputName, 37: &a.outputName,

@@ -66,7 +66,7 @@ func find() (*library, error) {
 	if path := os.Getenv(EnvLibrary); path != "" {
 		return open(path)
 	}
-	dirs := dylib.Beside("onnxruntime", "lib")
+	dirs := dylib.Beside("onnxruntime")
 	for _, dir := range dirs {
 		if file := newest(dir); file != "" {
 			return openFile(file)
@@ -85,7 +85,7 @@ func find() (*library, error) {
 	if problem != nil {
 		return nil, problem
 	}
-	return nil, fmt.Errorf("%w (looked in %s and the system's library path): %s, or set %s to the library or its folder",
+	return nil, fmt.Errorf("%w (looked in %s and the system's library path): %s, or set %s to the library or its folder, such as onnxruntime/capi of Python's package onnxruntime",
 		ErrLibrary, strings.Join(dirs, ", "), howToInstall(), EnvLibrary)
 }
 
@@ -147,7 +147,7 @@ func howToInstall() string {
 	case "windows":
 		return "put onnxruntime.dll of ONNX Runtime's release beside the program"
 	}
-	return "`pip install onnxruntime` or unpack ONNX Runtime's release (Debian, Ubuntu: the package libonnxruntime1.21 or alike)"
+	return "install ONNX Runtime (Debian, Ubuntu: the package libonnxruntime with its version behind)"
 }
 
 var errDlopen = errors.New("cannot be opened")
@@ -209,8 +209,7 @@ func supported(version string) bool {
 }
 
 func (l *library) start() error {
-	const fatal = 4 // whatever else is logged also comes back as an error
-	if err := l.check(l.createEnv(fatal, "qwen", &l.env)); err != nil {
+	if err := l.check(l.createEnv(newLog(), 0, logError, "qwen", &l.env)); err != nil {
 		return err
 	}
 	const arena, normal = 1, 0
@@ -253,9 +252,15 @@ func cString(p unsafe.Pointer) string {
 	return string(unsafe.Slice((*byte)(p), n))
 }
 
-// oneLine makes one line of a message of ONNX Runtime's, without the place in its source that some start with.
+// oneLine makes one line of a message of ONNX Runtime's, without the place in its source and the code that some have
+// before them: "… [ONNXRuntimeError] : 1 : FAIL : message".
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
+	if _, coded, ok := strings.Cut(s, "[ONNXRuntimeError] : "); ok {
+		if parts := strings.SplitN(coded, " : ", 3); len(parts) == 3 {
+			s = parts[2]
+		}
+	}
 	const most = 500
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + " …"

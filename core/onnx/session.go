@@ -44,7 +44,11 @@ func (l *library) newSession(path string, p provider, threads int) (*session, er
 		return nil, err
 	}
 	defer l.releaseOptions(o)
+	takeLogged("")
 	if err := p.append(l, o); err != nil {
+		if more := takeLogged(err.Error()); more != "" {
+			err = fmt.Errorf("%w (%s)", err, more)
+		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrProvider, p.name, err)
 	}
 	name, err := nativePath(path)

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Beside lists where the libraries of a program are looked for around the file that holds this code: its own folder,
-// the folders of the given names in it, and hidden ones (".name") there and up to two folders above.
-func Beside(names ...string) []string {
+// Beside lists where a library is looked for around the file that holds this code: its own folder, the folders of the
+// library's name and "lib" in it, and the hidden one (".name") there and up to two folders above.
+func Beside(name string) []string {
 	path := Module()
 	if path == "" {
 		return nil
@@ -17,16 +17,9 @@ func Beside(names ...string) []string {
 		path = real
 	}
 	dir := filepath.Dir(path)
-	list := []string{dir}
-	for _, n := range names {
-		list = append(list, filepath.Join(dir, n))
-	}
-	for _, up := range []string{".", "..", filepath.Join("..", "..")} {
-		for _, n := range names {
-			list = append(list, filepath.Join(dir, up, "."+n))
-		}
-	}
-	return list
+	above := filepath.Dir(dir)
+	return []string{dir, filepath.Join(dir, name), filepath.Join(dir, "lib"),
+		filepath.Join(dir, "."+name), filepath.Join(above, "."+name), filepath.Join(filepath.Dir(above), "."+name)}
 }
 
 // IsFile tells whether a path is that of a regular file.
