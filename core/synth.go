@@ -295,7 +295,7 @@ func (s *session) open() (err error) {
 	if s.stream, err = e.decoder.newStream(e.decodeWidth()); err != nil {
 		return err
 	}
-	s.worker = newWorker(s.stream, e.decoder.Hop(), e.codecBE != e.be)
+	s.worker = newWorker(s.stream, e.decoder.Hop(), e.beside())
 	for i := range s.batches {
 		s.batches[i] = newBatch(e.decodeWidth(), e.lm.Codebooks, e.decoder.Hop())
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/libqwen/libqwen/core/codec"
+	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/core/onnx"
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -52,8 +53,8 @@ type vocoderSnapshot interface{ Bytes() int }
 // loadVocoder opens what codec_path names: an ONNX model, or else the decoder in a file of the speech tokenizer.
 func loadVocoder(be *ggml.Backend, f *gguf.File, opts *Options) (vocoder, error) {
 	if f == nil {
-		file, _ := onnx.Find(opts.codecPath())
-		return openONNX(file, be.Threads(), opts)
+		file, _ := onnx.Find(codecFile(opts.codecPath()))
+		return openONNX(file, max(be.Threads(), 1), opts) // devices have no threads
 	}
 	d, err := loadDecoder(be, f, opts)
 	if err != nil {
@@ -98,6 +99,13 @@ func openONNX(file string, threads int, opts *Options) (vocoder, error) {
 
 // ONNXProviders are the names that Options.ONNXProvider may have; which of them work is for ONNX Runtime to say.
 func ONNXProviders() []string { return onnx.ProviderNames() }
+
+// beside tells whether the vocoder works while the language models go on: on a ggml backend or, if they are on a device,
+// ONNX Runtime's of its own.
+func (e *Engine) beside() bool {
+	_, other := e.decoder.(onnxVocoder)
+	return e.codecBE != e.be || other && !e.be.Host()
+}
 
 // ggmlVocoder is the decoder of a speech tokenizer's file.
 type ggmlVocoder struct{ *codec.Decoder }
@@ -155,8 +163,18 @@ func noEncoder(path string) error {
 		"which can be used once, to keep the voice in a file", path)
 }
 
+// codecFile is the codec's file in a folder of model files: the speech tokenizer's if there is one, since it can encode,
+// too. Other paths are as they are.
+func codecFile(path string) string {
+	if file := model.FindCodec(path); file != "" {
+		return file
+	}
+	return path
+}
+
 // openTokenizer opens the speech tokenizer's file; nil if the path means an ONNX model.
 func openTokenizer(path string, openFile func(path, architecture, what string) (*gguf.File, error)) (*gguf.File, error) {
+	path = codecFile(path)
 	if _, ok := onnx.Find(path); ok {
 		return nil, nil
 	}

@@ -136,7 +136,16 @@ func TestONNXOptions(t *testing.T) {
 	opts := core.Options{TalkerPath: golden.GGUF(t, custom, "F32"), CodecPath: dir, Threads: 1, GGMLDir: testenv.GGMLDir(t), Device: "cpu"}
 	e, err := core.Open(opts)
 	require.NoError(t, err, "a folder")
+	assert.Contains(t, e.Describe(), "ONNX Runtime")
 	require.NoError(t, e.Close())
+	opts.CodecPath = t.TempDir()
+	copyFile(t, golden.GGUF(t, "tiny-tokenizer-12hz", "F32"), filepath.Join(opts.CodecPath, "qwen-tokenizer-12hz-F32.gguf"))
+	require.NoError(t, os.WriteFile(filepath.Join(opts.CodecPath, onnx.FileName), nil, 0o666))
+	e, err = core.Open(opts)
+	require.NoError(t, err, "a folder with both")
+	assert.NotContains(t, e.Describe(), "ONNX Runtime", "the one that can encode, too")
+	require.NoError(t, e.Close())
+	opts.CodecPath = dir
 
 	opts.ONNXProvider = "abacus"
 	_, err = core.Open(opts)

@@ -416,3 +416,32 @@ func TestFullDisk(t *testing.T) {
 type failing struct{ err error }
 
 func (w failing) Write([]byte) (int, error) { return 0, w.err }
+
+// TestONNXVocoder: it decodes what the GGUF file encoded, and tests itself; it cannot encode.
+func TestONNXVocoder(t *testing.T) {
+	testenv.ONNXRuntime(t)
+	flags := tiny(t)
+	wav := clip(t, "speech")
+	mustRun(t, append(flags, "-i", wav)...)
+	codes := strings.TrimSuffix(wav, ".wav") + ".rvq"
+	dir := t.TempDir()
+	ggmlWAV, onnxWAV := filepath.Join(dir, "ggml.wav"), filepath.Join(dir, "onnx.wav")
+	mustRun(t, append(flags, "-i", codes, "--format", "wav32", "-o", ggmlWAV)...)
+	vocoder := []string{"--model", golden.ONNX(t, "tiny-vocoder"), "--threads", "1", "--onnx-provider", "cpu"}
+	mustRun(t, append(vocoder, "-i", codes, "--format", "wav32", "-o", onnxWAV)...)
+	want, err := audio.Load(ggmlWAV)
+	require.NoError(t, err)
+	got, err := audio.Load(onnxWAV)
+	require.NoError(t, err)
+	assert.Greater(t, golden.SNR(got.Samples, want.Samples), 60.0)
+
+	stdout, _ := mustRun(t, vocoder...)
+	assert.Contains(t, stdout, "decoder  48000 samples")
+	code, _, stderr := run(t.Context(), append(vocoder, "-i", wav)...)
+	assert.Equal(t, cli.ExitMode, code)
+	assert.Contains(t, stderr, "an ONNX vocoder has no encoder")
+	vocoder[len(vocoder)-1] = "abacus"
+	code, _, stderr = run(t.Context(), vocoder...)
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, `unknown execution provider "abacus"`)
+}

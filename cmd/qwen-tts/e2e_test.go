@@ -426,3 +426,15 @@ func TestVerboseAndProgress(t *testing.T) {
 		assert.Contains(t, stderr, want)
 	}
 }
+
+// TestONNXVocoder: speech by an ONNX vocoder is that of the codec's GGUF file.
+func TestONNXVocoder(t *testing.T) {
+	testenv.ONNXRuntime(t)
+	flags := vivian(t, "--max-new", "6", "--format", "wav32", "-o", "-")
+	want, _ := mustRun(t, "Hello.", flags...)
+	got, _ := mustRun(t, "Hello.", append(flags, "--codec", golden.ONNX(t, "tiny-vocoder"), "--onnx-provider", "cpu")...)
+	assert.Greater(t, golden.SNR(decode(t, got), decode(t, want)), 60.0)
+	code, _, stderr := run(t.Context(), "Hello.", append(flags, "--codec", golden.ONNX(t, "tiny-vocoder"), "--onnx-provider", "cann")...)
+	assert.Equal(t, cli.ExitModel, code)
+	assert.Contains(t, stderr, "cann is not part of this ONNX Runtime")
+}
