@@ -57,6 +57,12 @@ var lattice = map[string]string{
 	"internal/hubtest":    "",
 	"internal/cli":        "core core/audio hub",
 
+	"examples/go/clone":            "core examples/go/internal/example",
+	"examples/go/design":           "core examples/go/internal/example",
+	"examples/go/hello":            "core examples/go/internal/example",
+	"examples/go/stream":           "core core/audio examples/go/internal/example",
+	"examples/go/internal/example": "core core/audio",
+
 	"internal/manual":     "",
 	"internal/testenv":    "ggml",
 	"tests/golden":        "convert ggml/gguf internal/npy",

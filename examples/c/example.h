@@ -1,9 +1,8 @@
-/* What the examples share: arguments, opening, WAV files. Include it once. */
+/* What the examples share: arguments, opening, files. Include it once. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
 #include <errno.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,48 +54,11 @@ static inline struct qt_context *open_models(const char *talker, const char *cod
     return ctx;
 }
 
-/* A sample in [-1, 1] as a 16-bit integer, rounded to the nearest. */
-static inline int16_t to_int16(float x) {
-    double v = rint((double)x * 32768);
-    return v > 32767 ? 32767 : v < -32768 ? -32768 : (int16_t)v;
-}
-
-static inline void put(unsigned char *at, uint32_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
-}
-
-/* Writes samples to a file or stdout, as 16 bits, little-endian. 0 if that failed. */
-static inline int put_samples(FILE *f, const float *samples, int n) {
-    for (int i = 0; i < n; i++) {
-        unsigned char b[2];
-        put(b, (uint16_t)to_int16(samples[i]), 2);
-        if (fwrite(b, 2, 1, f) != 1) return 0;
-    }
-    return 1;
-}
-
-/* Writes a WAV file of 16-bit samples. */
-static inline void save_wav(const char *path, const struct qt_audio *audio) {
-    unsigned char h[44] = "RIFF....WAVEfmt ";
-    uint32_t bytes = 2 * (uint32_t)audio->n_samples, rate = (uint32_t)audio->sample_rate;
-    put(h + 4, 36 + bytes, 4);
-    put(h + 16, 16, 4);
-    put(h + 20, 1, 2); /* integers */
-    put(h + 22, 1, 2); /* channel */
-    put(h + 24, rate, 4);
-    put(h + 28, 2 * rate, 4);
-    put(h + 32, 2, 2);
-    put(h + 34, 16, 2);
-    memcpy(h + 36, "data", 4);
-    put(h + 40, bytes, 4);
-    FILE *f = fopen(path, "wb");
-    if (!f) fail(path, strerror(errno));
-    int ok = fwrite(h, sizeof h, 1, f) == 1 && put_samples(f, audio->samples, audio->n_samples);
-    if (fclose(f) || !ok) {
-        int why = errno;
-        remove(path); /* half a file is worse than none */
-        fail(path, strerror(why));
-    }
+/* Samples as a file of a format ("wav", "pcm" ...), to be freed by qt_bytes_free. */
+static inline struct qt_bytes encode(const float *samples, int n, int sample_rate, const char *format) {
+    struct qt_bytes bytes;
+    if (qt_encode_audio(samples, n, sample_rate, format, &bytes) != QT_STATUS_OK) fail(format, qt_last_error());
+    return bytes;
 }
 
 /* The content of a file of at most a gigabyte. To be freed. */
@@ -123,13 +85,26 @@ static inline void *load_file(const char *path, size_t *size) {
     return data;
 }
 
-/* Speaks into a file; ends the program if that fails. */
+static inline void save(const char *path, const struct qt_bytes *bytes) {
+    FILE *f = fopen(path, "wb");
+    if (!f) fail(path, strerror(errno));
+    int ok = fwrite(bytes->data, 1, bytes->size, f) == bytes->size;
+    if (fclose(f) || !ok) {
+        int why = errno;
+        remove(path); /* half a file is worse than none */
+        fail(path, strerror(why));
+    }
+}
+
+/* Speaks into a WAV file; ends the program if that fails. */
 static inline void speak_to_file(struct qt_context *ctx, const struct qt_tts_params *params, const char *path) {
     struct qt_audio audio;
     struct qt_result result;
     qt_result_init(&result, sizeof result);
     if (qt_synthesize_ex(ctx, params, NULL, &audio, &result) != QT_STATUS_OK) fail("", qt_last_error());
-    save_wav(path, &audio);
+    struct qt_bytes wav = encode(audio.samples, audio.n_samples, audio.sample_rate, "wav");
+    save(path, &wav);
+    qt_bytes_free(&wav);
     fprintf(stderr, "%s: %.2f s, seed %lld\n", path, (double)audio.n_samples / audio.sample_rate,
             (long long)result.seed);
     qt_result_free(&result);

@@ -116,7 +116,7 @@ if need pkg-config pkg-config "the C examples"; then
   make_ install PREFIX=/usr DESTDIR="$work/multi" LIBDIR=lib/x86_64-linux-gnu INCLUDEDIR=include/qwen
   flags=$(PKG_CONFIG_PATH=$work/multi/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config --cflags --libs libqwen)
   mkdir multi-c
-  cc -std=c99 "$root/examples/c/hello.c" $flags -lm -Wl,-rpath,"$work/multi/usr/lib/x86_64-linux-gnu" -o multi-c/hello
+  cc -std=c99 "$root/examples/c/hello.c" $flags -Wl,-rpath,"$work/multi/usr/lib/x86_64-linux-gnu" -o multi-c/hello
   hello multi-c/hello multi
   rm -rf multi
   ok "LIBDIR and INCLUDEDIR of their own"

@@ -4,9 +4,8 @@ package main
 import (
 	"context"
 
-	"example/internal/example"
-
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/examples/go/internal/example"
 )
 
 func main() {

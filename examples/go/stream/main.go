@@ -7,10 +7,9 @@ import (
 	"context"
 	"os"
 
-	"example/internal/example"
-
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
+	"github.com/libqwen/libqwen/examples/go/internal/example"
 )
 
 func main() {

@@ -1,9 +1,14 @@
 //! Audio that was spoken.
 
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::time::Duration;
 
+use libqwen_sys as sys;
+
+use crate::engine::take_bytes;
+use crate::error::{c_string, count, from_status};
 use crate::{Error, Report, Result};
 
 /// Speech: mono, in [-1, 1].
@@ -29,30 +34,42 @@ impl Audio {
         to_i16(&self.samples)
     }
 
-    /// Writes a WAV file of 16-bit samples.
+    /// Writes an audio file of the format that its name ends in: `.wav` (16 bits), `.flac`, `.mp3`, `.opus`, `.ogg`
+    /// (Vorbis) or `.pcm` (16 bits and no header).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let bytes = wav(&self.to_i16(), self.sample_rate)
-            .map_err(|why| Error::Io(format!("{}: {why}", path.display())))?;
-        write_file(path, &bytes)
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = match ending.as_str() {
+            "ogg" => "vorbis",
+            "wav" | "flac" | "mp3" | "opus" | "pcm" => &ending,
+            _ => {
+                let path = path.display();
+                return Err(Error::InvalidParams(format!(
+                    "{path}: its ending is none of .wav, .flac, .mp3, .opus, .ogg, .pcm; see Audio::encode"
+                )));
+            }
+        };
+        write_file(path, &self.encode(format)?)
     }
-}
 
-/// The content of a WAV file.
-fn wav(samples: &[i16], rate: u32) -> hound::Result<Vec<u8>> {
-    let spec = hound::WavSpec {
-        channels: 1,
-        sample_rate: rate,
-        bits_per_sample: 16,
-        sample_format: hound::SampleFormat::Int,
-    };
-    let mut bytes = std::io::Cursor::new(Vec::with_capacity(44 + 2 * samples.len()));
-    let mut writer = hound::WavWriter::new(&mut bytes, spec)?;
-    for &s in samples {
-        writer.write_sample(s)?;
+    /// The content of an audio file: `format` is `"wav"` (16 bits), `"wav24"`, `"wav32"` (float), `"pcm"` (16 bits and no
+    /// header), `"flac"`, `"mp3"`, `"opus"` or `"vorbis"`. The last four need libsndfile.
+    pub fn encode(&self, format: &str) -> Result<Vec<u8>> {
+        let format = c_string("format", format)?;
+        let n = count("samples", self.samples.len())?;
+        let rate = count("sample_rate", self.sample_rate as usize)?;
+        let mut out = MaybeUninit::zeroed();
+        // SAFETY: there are n samples; `out` is filled on every path.
+        let (status, bytes) = unsafe {
+            let samples = self.samples.as_ptr();
+            let status = sys::qt_encode_audio(samples, n, rate, format.as_ptr(), out.as_mut_ptr());
+            (status, take_bytes(&mut out.assume_init()))
+        };
+        if status != sys::QT_STATUS_OK {
+            return Err(from_status(status, None));
+        }
+        Ok(bytes)
     }
-    writer.finalize()?;
-    Ok(bytes.into_inner())
 }
 
 /// Writes a file; half of one does not stay.

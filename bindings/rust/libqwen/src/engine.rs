@@ -10,7 +10,7 @@ use std::sync::Arc;
 use libqwen_sys as sys;
 
 use crate::audio::write_file;
-use crate::error::{c_path, c_string, count, from_status, last_error, owned, pointer};
+use crate::error::{c_path, c_string, count, from_last_status, from_status, owned, pointer};
 use crate::hooks::Parking;
 use crate::recording::read_file;
 use crate::report::{size, RawResult};
@@ -119,7 +119,7 @@ impl EngineBuilder {
         // SAFETY: both structs are initialised, and their strings live until the end of this function.
         let ctx = unsafe { sys::qt_init_ex(&params, &options) };
         if ctx.is_null() {
-            return Err(Error::Open(last_error()));
+            return Err(from_last_status());
         }
         Ok(Engine(Arc::new(Context(ctx))))
     }
@@ -367,7 +367,7 @@ unsafe fn take_voice(raw: &mut sys::qt_voice_ref) -> Result<Voice> {
 ///
 /// # Safety
 /// `raw` is a struct that the library has filled.
-unsafe fn take_bytes(raw: &mut sys::qt_bytes) -> Vec<u8> {
+pub(crate) unsafe fn take_bytes(raw: &mut sys::qt_bytes) -> Vec<u8> {
     // SAFETY: the data has that size.
     unsafe {
         let bytes = copied(raw.data.cast::<u8>(), raw.size);

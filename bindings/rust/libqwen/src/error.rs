@@ -19,7 +19,7 @@ pub enum Error {
     InvalidParams(String),
     /// The request does not fit the family of the model (base, custom voice, voice design).
     ModeInvalid(String),
-    /// The computation, a device or a file failed, or what was asked for is not in this build of libqwen.
+    /// The computation, a device, a model's file or ggml failed, or what was asked for is not in this build of libqwen.
     GenerateFailed(String),
     /// Host or device memory does not suffice.
     OutOfMemory(String),
@@ -32,8 +32,6 @@ pub enum Error {
     },
     /// Refused: [`EngineBuilder::max_queue`](crate::EngineBuilder::max_queue) calls were waiting already.
     Busy(String),
-    /// The models, ggml's libraries or the device could not be opened.
-    Open(String),
     /// A string holds a NUL byte, which C cannot take.
     Nul {
         /// The parameter.
@@ -61,7 +59,6 @@ impl fmt::Display for Error {
             | Error::OutOfMemory(m)
             | Error::Cancelled { message: m, .. }
             | Error::Busy(m)
-            | Error::Open(m)
             | Error::Io(m) => f.write_str(m),
             Error::Nul { field, position } => write!(f, "{field}: NUL at byte {position}"),
             Error::Other { status, message } => write!(f, "{message} (status {status})"),
@@ -72,7 +69,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// The message of the latest failure on this thread.
-pub(crate) fn last_error() -> String {
+fn last_error() -> String {
     // SAFETY: never NULL, and valid until the next failure on this thread.
     unsafe { owned(sys::qt_last_error()) }.unwrap_or_default()
 }
@@ -91,6 +88,12 @@ pub(crate) fn from_status(status: c_int, report: Option<Report>) -> Error {
         sys::QT_STATUS_CANCELLED => Error::Cancelled { message, report: report.map(Box::new) },
         status => Error::Other { status, message },
     }
+}
+
+/// The error of a function that has returned no status.
+pub(crate) fn from_last_status() -> Error {
+    // SAFETY: no arguments.
+    from_status(unsafe { sys::qt_last_status() }, None)
 }
 
 /// A copy of a C string; `None` for NULL. What is not UTF-8 is replaced.

@@ -9,8 +9,8 @@ use std::sync::{Arc, RwLock};
 
 use libqwen_sys as sys;
 
-use crate::error::{c_path, from_status, last_error, owned, pointer};
-use crate::{Error, Result};
+use crate::error::{c_path, from_last_status, from_status, owned, pointer};
+use crate::Result;
 
 /// What a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,7 +90,7 @@ fn text(field: &[c_char]) -> String {
 /// Several lines for a bug report: ggml's version, its backends, the CPU variant and features in use.
 pub fn system_info() -> Result<String> {
     // SAFETY: NULL or a string that lives as long as the process.
-    unsafe { owned(sys::qt_system_info()) }.ok_or_else(|| Error::Open(last_error()))
+    unsafe { owned(sys::qt_system_info()) }.ok_or_else(from_last_status)
 }
 
 /// The library's version, `<git hash> (<commit date>)`.

@@ -211,18 +211,18 @@ fn errors_follow_the_status() {
     let builder = |talker: PathBuf| Engine::builder(talker, model("tokenizer-12hz"));
     let opening = |b: libqwen::EngineBuilder| b.open().unwrap_err();
     assert!(
-        matches!(opening(builder("/no/such.gguf".into())), Error::Open(m) if m.contains("/no/such.gguf"))
+        matches!(opening(builder("/no/such.gguf".into())), Error::GenerateFailed(m) if m.contains("/no/such.gguf"))
     );
     assert_eq!(opening(builder("a\0".into())), Error::Nul { field: "talker_path", position: 1 });
     assert!(
-        matches!(opening(builder(model("customvoice-17")).device("abacus")), Error::Open(m) if m.contains("abacus"))
+        matches!(opening(builder(model("customvoice-17")).device("abacus")), Error::InvalidParams(m) if m.contains("abacus"))
     );
     assert!(
-        matches!(opening(builder(model("customvoice-17")).max_batch(0)), Error::Open(m) if m.contains("max_batch"))
+        matches!(opening(builder(model("customvoice-17")).max_batch(0)), Error::InvalidParams(m) if m.contains("max_batch"))
     );
     assert!(matches!(
         opening(builder(model("customvoice-17")).codec_chunk_seconds(f32::NAN)),
-        Error::Open(m) if m.contains("codec_chunk_sec")
+        Error::InvalidParams(m) if m.contains("codec_chunk_sec")
     ));
 }
 
@@ -403,4 +403,27 @@ fn wav_files() {
     assert!(invalid(Recording::from_samples(back[..1921].to_vec(), 2, 24000)));
     assert!(invalid(Recording::from_samples(back, 1, u32::MAX)));
     assert!(matches!(audio.save(folder.0.join("no/such/folder.wav")), Err(Error::Io(_))));
+
+    let n = audio.samples.len();
+    assert_eq!(audio.encode("wav"), Ok(bytes));
+    assert_eq!(
+        audio.encode("pcm").unwrap(),
+        audio.to_i16().iter().flat_map(|s| s.to_le_bytes()).collect::<Vec<_>>()
+    );
+    assert_eq!(audio.encode("wav32").unwrap().len(), 44 + 4 * n);
+    assert!(matches!(audio.encode("aac"), Err(Error::InvalidParams(m)) if m.contains("aac")));
+    assert!(matches!(audio.encode("w\0"), Err(Error::Nul { .. })));
+    assert!(
+        matches!(audio.save(folder.0.join("a.aac")), Err(Error::InvalidParams(m)) if m.contains("a.aac"))
+    );
+    audio.save(folder.0.join("a.PCM")).unwrap();
+    assert_eq!(std::fs::metadata(folder.0.join("a.PCM")).unwrap().len() as usize, 2 * n);
+}
+
+#[test]
+fn silence_has_a_file_too() {
+    let mut audio = custom_voice().synthesize(&hello().max_frames(1)).unwrap();
+    audio.samples.clear();
+    assert_eq!(audio.encode("wav").unwrap().len(), 44);
+    assert!(audio.encode("pcm").unwrap().is_empty());
 }
