@@ -16,6 +16,9 @@ CROSS := linux/arm64 darwin/arm64 windows/amd64
 
 STATICCHECK := v0.8.2
 HFHUB       := 2.4.0
+OPENAI      := 3.57.0
+PYAV        := 18.1.0
+OPENAPI     := 0.9.0
 FUZZTIME    ?= 3s
 
 # make demo: models to speak with (default: tiny ones with random weights), what to say and how.
@@ -95,7 +98,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test fuzz abi rust python install-test parity ## everything CI runs
+test: check go-test race hub-test fuzz abi rust python clients-test install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md
@@ -133,6 +136,13 @@ hub-test: ## our cache of models and Python's huggingface_hub understand each ot
 
 test-vulkan: ggml ## the tests of GPUs, on Mesa's software Vulkan device (mesa-vulkan-drivers); CI runs them
 	GO='$(GO)' scripts/test-vulkan.sh
+
+.PHONY: clients-test
+clients-test: ggml ## OpenAI's Python client, and FFmpeg's decoders, against tts-server
+	@test -d $(BUILD)/clients/openai || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-warn-conflicts \
+	  --target $(BUILD)/clients openai==$(OPENAI) av==$(PYAV) openapi-spec-validator==$(OPENAPI)
+	python3 -c 'import sys; sys.path.insert(0, "$(BUILD)/clients"); from openapi_spec_validator import validate; import json; validate(json.load(open("server/openapi.json")))'
+	QWEN_CLIENT_PACKAGES=$(CURDIR)/$(BUILD)/clients QWEN_THREADS=1 $(GO) test -count=1 -run ForPython ./server
 
 fuzz: ## fuzz every target for FUZZTIME (default 3s)
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)

@@ -34,13 +34,15 @@ func TestKeys(t *testing.T) {
 		assert.Equal(t, 200, r.say(hello(), "Authorization", "Bearer "+key).status)
 		assert.Equal(t, 200, r.get("/metrics", "Authorization", "bearer "+key).status)
 	}
-	for _, path := range []string{"/health", "/openapi.json"} {
+	for _, path := range []string{"/health", "/", "/page/page.js", "/openapi.json"} {
 		assert.Equal(t, 200, r.get(path).status, "%s is for all", path)
 	}
 }
 
 func TestNowhere(t *testing.T) {
 	r := start(t, &fake{})
+	r.get("/page/none.js").wants(t, 404, "", "not_found")
+	r.post("/", object{}).wants(t, 405, "", "method_not_allowed")
 	r.get("/v1/nothing").wants(t, 404, "", "not_found")
 	a := r.get("/v1/audio/speech")
 	a.wants(t, 405, "", "method_not_allowed")

@@ -39,6 +39,8 @@ func (s *Server) routes() []route {
 		{"/health", true, get(s.health)},
 		{"/metrics", false, get(s.metrics.serve)},
 		{"/openapi.json", true, get(s.openAPI)},
+		{"/{$}", true, get(s.page)},
+		{"/page/{file}", true, get(s.page)},
 	}
 }
 
