@@ -76,23 +76,26 @@ func readConfig(f *gguf.File) (Config, error) {
 	m.prefix += "decoder."
 	c.Decoder = m.decoder()
 	if m.err == nil && c.Decoder.hop() != c.Hop {
-		return Config{}, fmt.Errorf("decode_upsample_rate is %d, but upsampling by %v and DAC strides %v make %d",
+		m.fail("decode_upsample_rate is %d, but upsampling by %v and DAC strides %v make %d",
 			c.Hop, c.Decoder.Upsampling, c.Decoder.Strides, c.Decoder.hop())
 	}
-	return c, m.err
+	return c, gguf.AllOf(m.all)
 }
 
-// metadata reads values and shapes and remembers the first failure.
+// metadata reads values and shapes and remembers the failures.
 type metadata struct {
 	f      *gguf.File
 	prefix string
-	err    error
+	err    error // the first
+	all    []error
 }
 
 func (m *metadata) fail(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
 	if m.err == nil {
-		m.err = fmt.Errorf(format, args...)
+		m.err = err
 	}
+	m.all = append(m.all, err)
 }
 
 // int is an integer within bounds.

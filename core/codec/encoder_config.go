@@ -69,10 +69,10 @@ func readEncoderConfig(f *gguf.File) (EncoderConfig, error) {
 	m.transformer(&c)
 	m.downsample(&c)
 	if m.err == nil && c.hop() != c.Hop {
-		return EncoderConfig{}, fmt.Errorf("encode_downsample_rate is %d, but SEANet strides %v and downsampling by %d make %d",
+		m.fail("encode_downsample_rate is %d, but SEANet strides %v and downsampling by %d make %d",
 			c.Hop, c.Strides, c.Downsampling, c.hop())
 	}
-	return c, m.err
+	return c, gguf.AllOf(m.all)
 }
 
 // intOr is an integer within bounds that the file may leave out.

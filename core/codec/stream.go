@@ -65,15 +65,18 @@ func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
 		return nil, fmt.Errorf("codec: %w", err)
 	}
 	c := d.cfg.Decoder
-	// The window of the first of a graph's frames must still be there once the last is stored. The number of slots
-	// is the same for all streams, so that sums over them run in the same order.
-	const block = 16 // what kernels like the length of a sum to be a multiple of
-	slots := (c.Window - 1 + maxGraphWidth + block - 1) / block * block
-	if s.cache, err = nn.NewCache(d.be, c.Layers, slots, ggml.F32, c.Attention); err != nil {
+	if s.cache, err = nn.NewCache(d.be, c.Layers, c.slots(), ggml.F32, c.Attention); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("codec: %w", err)
 	}
 	return s, nil
+}
+
+// slots of a stream's cache: the window of the first of a graph's frames must still be there once the last is stored. The
+// number is the same for all streams, so that sums over them run in the same order.
+func (c *DecoderConfig) slots() int {
+	const block = 16 // what kernels like the length of a sum to be a multiple of
+	return (c.Window - 1 + maxGraphWidth + block - 1) / block * block
 }
 
 // Close releases the stream.

@@ -44,7 +44,12 @@ const (
 // ReadConfig reads the geometry from a file's metadata.
 func ReadConfig(f *gguf.File) (Config, error) {
 	m := meta{f: f}
-	c := Config{
+	c := m.config()
+	return c, gguf.AllOf(m.all)
+}
+
+func (m *meta) config() Config {
+	return Config{
 		Talker:       m.stack("qwen3-tts.talker."),
 		Predictor:    m.stack("qwen3-tts.code_pred."),
 		TextVocab:    m.int("qwen3-tts.talker.text_vocab_size", 1, maxVocab),
@@ -54,19 +59,20 @@ func ReadConfig(f *gguf.File) (Config, error) {
 		CodebookSize: m.int("qwen3-tts.code_pred.vocab_size", 2, maxVocab),
 		Context:      m.int("qwen3-tts.talker.context_length", 64, 1<<24),
 	}
-	return c, m.err
 }
 
-// meta reads metadata and keeps the first error.
+// meta reads metadata and keeps the errors.
 type meta struct {
 	f   *gguf.File
-	err error
+	err error // the first
+	all []error
 }
 
 func (m *meta) fail(err error) {
 	if m.err == nil {
 		m.err = err
 	}
+	m.all = append(m.all, err)
 }
 
 func (m *meta) int(key string, lo, hi int) int {

@@ -59,22 +59,45 @@ func Load(be *ggml.Backend, f *gguf.File, opts Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, be: be, cacheType: cacheType(f)}
-	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker, clampFP16: opts.ClampFP16}
-	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor, clampFP16: opts.ClampFP16}
-	m.predictor.CodecEmbd = make([]ggml.Tensor, c.Codebooks-1)
-	m.predictor.Heads = make([]nn.Linear, c.Codebooks-1)
-
+	m := newModel(be, f, c, opts)
 	l := nn.NewLoader(be, f)
 	if err := m.load(l, f); err != nil {
 		l.Abandon()
 		return nil, err
 	}
-	l.Ignore("spk_enc.") // the speaker encoder loads its own
+	l.Ignore(speakerPrefix)
 	if m.weights, err = l.Finish(); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// speakerPrefix is that of the speaker encoder's tensors, which loads its own.
+const speakerPrefix = "spk_enc."
+
+// Check tells all that Load would refuse in a file, and what it would take. With values it also reads all weights for
+// wrong ones. It loads nothing.
+func Check(f *gguf.File, values bool) (nn.Footprint, error) {
+	c, err := ReadConfig(f)
+	if err != nil {
+		return nn.Footprint{}, err
+	}
+	l := nn.NewChecker(f)
+	if err := newModel(nil, f, c, Options{}).load(l, f); err != nil {
+		return nn.Footprint{}, err
+	}
+	l.Ignore(speakerPrefix)
+	return l.Footprint(), gguf.AllOf(l.Problems(values))
+}
+
+// newModel is a model without its weights.
+func newModel(be *ggml.Backend, f *gguf.File, c Config, opts Options) *Model {
+	m := &Model{Config: c, be: be, cacheType: cacheType(f)}
+	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker, clampFP16: opts.ClampFP16}
+	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor, clampFP16: opts.ClampFP16}
+	m.predictor.CodecEmbd = make([]ggml.Tensor, c.Codebooks-1)
+	m.predictor.Heads = make([]nn.Linear, c.Codebooks-1)
+	return m
 }
 
 func (m *Model) load(l *nn.Loader, f *gguf.File) error {

@@ -106,15 +106,6 @@ func (t *Talker) Hidden() ggml.Tensor { return t.hidden }
 // Logits are those [V] for codebook 0 of a lane's next frame, valid until the lane goes on.
 func (t *Talker) Logits(lane int) []float32 { return t.lanes[lane].logits }
 
-// room is the smallest power of two of slots, from minSlots on, that holds n positions, bounded by the limit.
-func (t *Talker) room(n int) int {
-	slots := minSlots
-	for slots < n {
-		slots *= 2
-	}
-	return slots
-}
-
 // reserve makes room for n positions in each lane, keeping those that are there.
 func (t *Talker) reserve(n int) error {
 	if n > t.limit {
@@ -123,9 +114,9 @@ func (t *Talker) reserve(n int) error {
 	if t.cache != nil && t.cache.Slots() >= n {
 		return nil
 	}
-	grown, err := nn.NewCacheOf(t.m.be, t.m.Talker.Layers, t.room(n), len(t.lanes), t.m.cacheType, t.m.Talker.AttentionConfig)
+	grown, err := nn.NewCacheOf(t.m.be, t.m.Talker.Layers, room(n), len(t.lanes), t.m.cacheType, t.m.Talker.AttentionConfig)
 	if err != nil {
-		return fmt.Errorf("talker: cache of %d positions for each of %d: %w", t.room(n), len(t.lanes), err)
+		return fmt.Errorf("talker: cache of %d positions for each of %d: %w", room(n), len(t.lanes), err)
 	}
 	if t.cache != nil {
 		for i := range t.lanes {
@@ -301,7 +292,7 @@ func (t *Talker) stepFor(feeds []Feed) (*step, error) {
 	if err := t.reserve(most); err != nil {
 		return nil, err
 	}
-	kind := stepKind{t.room(most), t.m.width(lanes, len(t.lanes))}
+	kind := stepKind{room(most), t.m.width(lanes, len(t.lanes))}
 	if s := t.steps[kind]; s != nil {
 		return s, nil
 	}

@@ -30,22 +30,26 @@ func Open(path, architecture, what string) (*gguf.File, error) {
 	return f, nil
 }
 
-// reader reads metadata and keeps the first error.
+// reader reads metadata and keeps the errors.
 type reader struct {
 	f   *gguf.File
-	err error
+	err error // the first
+	all []error
 }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *reader) fail(format string, args ...any) { r.add(fmt.Errorf(format, args...)) }
+
+func (r *reader) add(err error) {
 	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
+		r.err = err
 	}
+	r.all = append(r.all, err)
 }
 
 func get[T any](r *reader, read func(string) (T, error), key string) T {
 	v, err := read(key)
-	if err != nil && r.err == nil {
-		r.err = err
+	if err != nil {
+		r.add(err)
 	}
 	return v
 }
@@ -106,7 +110,7 @@ func ReadVocab(f *gguf.File) (*prompt.Vocab, *bpe.Tokenizer, error) {
 	}
 	config.TokenTypes = r.ids("tokenizer.ggml.token_type")
 	if r.err != nil {
-		return nil, nil, r.err
+		return nil, nil, gguf.AllOf(r.all)
 	}
 	return checked(v, config)
 }

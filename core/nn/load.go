@@ -42,6 +42,10 @@ type Loader struct {
 	check   []*gguf.TensorInfo
 	idle    map[*gguf.TensorInfo]bool // not read in place once loaded
 	sparse  map[*gguf.TensorInfo]bool // rows are checked when they are read
+
+	checking bool    // nothing is loaded
+	problems []error // that loading would have met
+	size     Footprint
 }
 
 // Weights owns the memory of what a Loader has loaded.
@@ -80,6 +84,61 @@ func NewLoader(be *ggml.Backend, file *gguf.File) *Loader {
 		l.inPlace = append(l.inPlace, a)
 	}
 	return l
+}
+
+// NewChecker returns a Loader that loads nothing: Load goes through everything as if all of it were as it should be, and
+// Problems tells what is not. It needs no backend.
+func NewChecker(file *gguf.File) *Loader {
+	return &Loader{file: file, checking: true, used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}, sparse: map[*gguf.TensorInfo]bool{}}
+}
+
+// Footprint is how many bytes weights take: those used where they lie in the file, and copies.
+type Footprint struct{ InPlace, Copied uint64 }
+
+// Add sums two.
+func (f Footprint) Add(g Footprint) Footprint {
+	return Footprint{f.InPlace + g.InPlace, f.Copied + g.Copied}
+}
+
+// Footprint is what loading would have taken on a device that can use the file, as a checking Loader tells. What kernels
+// want in another layout is not counted.
+func (l *Loader) Footprint() Footprint { return l.size }
+
+// Problems are what a checking Loader has met, tensors that nobody asked for and, if values is set, wrong values: of all
+// that was asked for, which reads all the data.
+func (l *Loader) Problems(values bool) []error {
+	all := l.problems
+	for _, t := range l.file.Tensors() {
+		if !l.used[t.Name] {
+			all = append(all, surplus(&t))
+		}
+	}
+	if !values {
+		return all
+	}
+	wrong := make([]error, len(l.check))
+	_ = inParallel(len(l.check), func(i int) error {
+		wrong[i] = l.checkTensor(l.check[i])
+		l.file.Release(l.check[i])
+		return nil
+	})
+	for _, err := range wrong {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+// problem keeps what is wrong with a tensor, and goes on as if it were of the shape that is wanted.
+func (l *Loader) problem(name string, shape []int, err error) *gguf.TensorInfo {
+	l.problems = append(l.problems, err)
+	l.used[name] = true
+	t := &gguf.TensorInfo{Name: name, Type: gguf.F32}
+	for _, n := range shape {
+		t.Shape = append(t.Shape, int64(n))
+	}
+	return t
 }
 
 // Load fills the struct that dst points to from the tensors below prefix.
@@ -178,6 +237,14 @@ func dimension(word string, parent []int, dims Dims) (int, error) {
 
 // Find returns a tensor's description after checking its shape, and marks it as used.
 func (l *Loader) Find(name string, shape ...int) (*gguf.TensorInfo, error) {
+	t, err := l.find(name, shape)
+	if err != nil && l.checking {
+		return l.problem(name, shape, err), nil
+	}
+	return t, err
+}
+
+func (l *Loader) find(name string, shape []int) (*gguf.TensorInfo, error) {
 	t := l.file.Tensor(name)
 	if t == nil {
 		return nil, fmt.Errorf("%s: missing", name)
@@ -233,7 +300,15 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 		return l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...), nil
 	}
 	if err := usable(t); err != nil {
+		if l.checking {
+			l.problems = append(l.problems, err)
+			return ggml.Tensor{}, nil
+		}
 		return ggml.Tensor{}, err
+	}
+	if l.checking {
+		l.size.InPlace += uint64(t.Size)
+		return ggml.Tensor{}, nil
 	}
 	if i, at, ok := l.file.Place(t); ok && i < len(l.inPlace) && at%uint64(l.be.AlignmentOf(t.Type)) == 0 {
 		return l.inPlace[i].At(at, t.Type, shape...)
@@ -248,7 +323,7 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 // takes no copy.
 func (l *Loader) panels(name string, shape []int) (kernels.Panels, error) {
 	t, err := l.Find(name, shape...)
-	if err != nil || (t.Type == gguf.Q8_0 && !l.Pack) {
+	if err != nil || l.checking || (t.Type == gguf.Q8_0 && !l.Pack) {
 		return kernels.Panels{}, err
 	}
 	in, out := shape[0], shape[1]
@@ -274,6 +349,10 @@ func usable(t *gguf.TensorInfo) error {
 
 // Put declares an F32 tensor on the backend, in a layout that the file does not have; values is called by Finish.
 func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor {
+	if l.checking {
+		l.copy(ggml.F32, shape)
+		return ggml.Tensor{}
+	}
 	x := l.copies.New(ggml.F32, shape...)
 	l.fills = append(l.fills, func() error {
 		v, err := values()
@@ -292,10 +371,23 @@ func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor
 // Relay declares a tensor of a type on a backend that computes in memory of the host; relay, called by Finish, fills
 // its data, zeroed, from what Data or Floats have of the file's tensor t.
 func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte) error, shape ...int) ggml.Tensor {
+	if l.checking {
+		l.copy(typ, shape)
+		return ggml.Tensor{}
+	}
 	l.idle[t] = true
 	x := l.copies.New(typ, shape...)
 	l.fills = append(l.fills, func() error { return relay(x.Host()) })
 	return x
+}
+
+// copy counts a copy that a checking Loader would have made.
+func (l *Loader) copy(typ ggml.Type, shape []int) {
+	n := uint64(typ.BlockBytes())
+	for _, d := range shape {
+		n *= uint64(d)
+	}
+	l.size.Copied += n / uint64(typ.BlockSize())
 }
 
 // Data is a tensor's data in its type.
@@ -303,6 +395,9 @@ func (l *Loader) Data(t *gguf.TensorInfo) []byte { return l.file.Data(t) }
 
 // Floats decodes a tensor of any type that a weight has.
 func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
+	if l.checking {
+		return nil, nil
+	}
 	dst, src := make([]float32, t.Elements()), l.file.Data(t)
 	switch t.Type {
 	case gguf.F32:
@@ -376,10 +471,14 @@ func (l *Loader) Abandon() {
 func (l *Loader) surplus() error {
 	for _, t := range l.file.Tensors() {
 		if !l.used[t.Name] {
-			return fmt.Errorf("%s: surplus: a tensor that this model does not have", t.Name)
+			return surplus(&t)
 		}
 	}
 	return nil
+}
+
+func surplus(t *gguf.TensorInfo) error {
+	return fmt.Errorf("%s: surplus: a tensor that this model does not have", t.Name)
 }
 
 // inParallel does f for 0..n-1 on all processors and returns the error of the lowest index.

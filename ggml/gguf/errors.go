@@ -24,6 +24,22 @@ type kindError struct {
 func (e *kindError) Error() string { return e.text }
 func (e *kindError) Unwrap() error { return e.kind }
 
+// Errors are all the reasons found why a file cannot be used, at least one. As an error they are the first.
+type Errors []error
+
+func (e Errors) Error() string { return e[0].Error() }
+
+// Unwrap returns all of them.
+func (e Errors) Unwrap() []error { return e }
+
+// AllOf is an error with all of the given ones; nil if there are none.
+func AllOf(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return Errors(errs)
+}
+
 func invalid(format string, args ...any) error {
 	return &kindError{ErrFormat, fmt.Sprintf(format, args...)}
 }
