@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X 'main.version=$(VERSION)'
 SOVERSION  := 0
 LIBVERSION := $(SOVERSION).1.0
 LIBRARY    := $(BUILD)/libqwen.so.$(LIBVERSION)
-COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize qwen-pull tts-server
+COMMANDS   := qwen-tts qwen-codec qwen-convert qwen-quantize qwen-info qwen-pull tts-server
 
 # Systems that everything but capi is built for without a C compiler.
 CROSS := linux/arm64 darwin/arm64 windows/amd64

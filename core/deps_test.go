@@ -25,8 +25,9 @@ var lattice = map[string]string{
 	"convert":          "core/checkpoint ggml ggml/gguf internal/half",
 
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
+	"cmd/qwen-info":     "core core/voicefile internal/cli",
 
-	"core":           "core/bpe core/codec core/lm core/model core/onnx core/prompt core/sample core/speaker core/text ggml ggml/gguf internal/npy",
+	"core":           "core/bpe core/checkpoint core/codec core/lm core/model core/nn core/onnx core/prompt core/sample core/speaker core/text ggml ggml/gguf internal/npy",
 	"core/model":     "core/bpe core/checkpoint core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",

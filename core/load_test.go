@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,6 +77,10 @@ func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 		assert.ErrorIs(t, err, core.ErrModel, "%s: %v", c.names, err)
 		assert.ErrorContains(t, err, c.names)
 		assert.ErrorContains(t, err, files[i], "the file is named")
+		e := core.Examine(files[i], true)
+		if e.Kind != "unknown" && (e.Kind == "talker") == c.talker { // else it is no problem of the file
+			assert.Contains(t, strings.Join(e.Problems, "\n"), c.names)
+		}
 	}
 }
 
@@ -153,6 +158,7 @@ func TestDamagedFiles(t *testing.T) {
 			assert.ErrorIs(t, err, core.ErrModel, "%s: %v", name, err)
 			assert.ErrorContains(t, err, path)
 		}
+		assert.NotEmpty(t, core.Examine(path, true).Problems, name)
 	}
 	assert.ErrorIs(t, open(t, t.TempDir(), codec), core.ErrModel, "a directory")
 }

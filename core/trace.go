@@ -74,10 +74,11 @@ func (e *Engine) openTalker() error {
 	if err != nil {
 		return err
 	}
-	f, err := e.openFile(e.opts.TalkerPath, lm.Architecture, "talker")
+	f, _, err := e.opts.openLM()
 	if err != nil {
 		return err
 	}
+	e.files = append(e.files, f)
 	if err := e.readTalker(f); err != nil {
 		return loadError(e.opts.TalkerPath, err)
 	}

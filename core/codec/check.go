@@ -6,13 +6,16 @@ import (
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // Needs are what a speech tokenizer takes, in bytes.
 type Needs struct {
-	Decoder, Encoder nn.Footprint
-	State            uint64 // of a stream: what convolutions and attention remember
-	Graphs           uint64 // of intermediate results, for so many frames at a time; estimated
+	Decoder nn.Footprint // on a CPU
+	Plain   nn.Footprint // the decoder on a device for which there are no kernels of ours
+	Encoder nn.Footprint
+	State   uint64 // of a stream: what convolutions and attention remember
+	Graphs  uint64 // of intermediate results, for so many frames at a time; estimated
 }
 
 // Check tells all that loading the decoder and, if the file has it, the encoder would refuse, and what they and a stream
@@ -27,6 +30,9 @@ func Check(f *gguf.File, width int, values bool) (n Needs, err error) {
 		var problems []error
 		n.Decoder, problems = check(f, values, encoderPrefix, d.load)
 		all = append(all, problems...)
+		plain := cfg
+		plain.Kernels = kernels.None
+		n.Plain, _ = check(f, false, encoderPrefix, (&Decoder{cfg: plain}).load)
 		n.State, n.Graphs = d.stateBytes(), d.graphBytes(width)
 	}
 	if slices.ContainsFunc(f.Tensors(), isEncoder) {

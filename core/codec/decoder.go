@@ -51,7 +51,7 @@ func LoadDecoder(be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
 
 // form is what the backend can compute convolutions with.
 func (d *Decoder) form() form {
-	if d.be == nil || !d.be.HasKernels() {
+	if d.be != nil && !d.be.HasKernels() { // without a backend nothing is loaded, see Check
 		return form{}
 	}
 	return form{d.cfg.Kernels, d.cfg.Rounded && d.cfg.Kernels.Rounds()}

@@ -13,8 +13,8 @@ import (
 // maxGraphWidth is the most frames that one graph decodes.
 const maxGraphWidth = 16
 
-// defaultWidth is where more frames at a time stop being faster.
-const defaultWidth = 4
+// DefaultWidth of a stream is where more frames at a time stop being faster.
+const DefaultWidth = 4
 
 // ErrCodes: a frame has the wrong number of codes or one that is out of range.
 var ErrCodes = errors.New("invalid codes")
@@ -57,7 +57,7 @@ type pass struct {
 // bits. Wider is hardly faster and takes memory in proportion (full size: 9 MiB a frame).
 func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
 	if maxWidth <= 0 {
-		maxWidth = defaultWidth
+		maxWidth = DefaultWidth
 	}
 	s := &Stream{d: d, full: newLane(min(maxWidth, maxGraphWidth), true), front: newLane(maxGraphWidth, false)}
 	var err error
