@@ -31,8 +31,8 @@ var english = abbreviations{
 
 var german = abbreviations{
 	always: " hr fr frl dipl ing dr prof bspw bzw ca evtl ggf inkl exkl lt mind sog vgl zzgl abzgl st geb gest hrsg verl allg bes insb " +
-		"österr dt engl frz lat usf mag ",
-	beforeNumber: " nr nrn abb tab bd bde kap abs art s ziff anm jan febr feb mär apr aug sept okt nov dez tel max min ",
+		"österr dt engl frz lat usf mag med phil jur rer nat habil theol pol oec ",
+	beforeNumber: " nr nrn abb tab bd bde kap abs art ziff anm jan febr feb mär apr aug sept okt nov dez tel max min ",
 	perhapsLast:  " usw etc mio mrd jh jhd jhdt str ff co ",
 }
 
@@ -56,7 +56,7 @@ var portuguese = abbreviations{
 
 var italian = abbreviations{
 	always:       " sig sigg sig.ra dott dr prof ing avv arch geom rag on sen egr gent spett ca cfr es ss ",
-	beforeNumber: " pag pagg art artt cap vol fig tel num ",
+	beforeNumber: " pag pagg art artt cap vol fig tel num sec ",
 	perhapsLast:  " ecc etc ",
 }
 
@@ -98,8 +98,8 @@ func (r rules) abbreviation(word string) when {
 			return always
 		case strings.Contains(t.perhapsLast, key):
 			found = perhapsLast
-		case found == never && strings.Contains(t.beforeNumber, key):
-			found = beforeNumber
+		case found == never && (strings.Contains(t.beforeNumber, key) || t == &german && strings.HasSuffix(key, "str ")):
+			found = beforeNumber // Hauptstr. 5
 		}
 	}
 	return found

@@ -152,7 +152,7 @@ func (t *scan) judge(e terminator, next int) Boundary {
 	case e.ellipsis && kind != upper:
 		return Clause
 	case e.dot && !t.quotedBefore(e, next):
-		return t.judgeDot(e.start, kind)
+		return t.judgeDot(e.start, next, kind)
 	case kind == small, t.quotedBefore(e, next):
 		return Clause
 	}
@@ -217,13 +217,13 @@ func (t *scan) kindAfter(i int) initial {
 }
 
 // judgeDot judges a single dot that white space follows.
-func (t *scan) judgeDot(dot int, kind initial) Boundary {
+func (t *scan) judgeDot(dot, next int, kind initial) Boundary {
 	word, first := t.wordBefore(dot)
 	switch t.rules.abbreviation(word) {
 	case always:
 		return Glue
 	case beforeNumber:
-		if kind == digit {
+		if kind == digit || isRoman(t.wordAt(next)) {
 			return Glue
 		}
 	case perhapsLast:
@@ -259,6 +259,15 @@ func (t *scan) wordBefore(dot int) (word string, first bool) {
 		first = start == 0 || t.runes[start] == '\n'
 	}
 	return string(t.runes[i:dot]), first
+}
+
+// wordAt returns the letters at a place.
+func (t *scan) wordAt(i int) string {
+	end := i
+	for end < len(t.runes) && end-i < maxWord && unicode.IsLetter(t.runes[end]) {
+		end++
+	}
+	return string(t.runes[i:end])
 }
 
 // maxWord is the longest word that is looked at: no abbreviation is longer.

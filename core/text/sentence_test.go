@@ -42,6 +42,7 @@ var sentences = map[string][]string{
 		"Das ist z. B. am 3. Oktober um 9.30 Uhr d. h. früh.| Dr. h. c. Müller kam u. a. mit Prof. Schmidt.",
 		"Er zahlte 1.000,50 €.| Am 12. Januar kam Ludwig XIV. an.| „Komm!“| »Geh!« sagte er.| Nr. 5 lebt usw. und so fort.",
 		"Das geschah 1990.| Danach bzw. später war Ruhe.| Vgl. Abb. 3 und S. 7 ff. im Buch.| Fertig!",
+		"Dr. med. Weiß wohnt Hauptstr. 5 in Kap. IV. Dort ist Friedrich II. König.| Er kam aus der Waldstr.| Dann ging er.",
 		"Hrsg. war evtl. Hr. Meier, geb. 1950 in St. Gallen.| Ende.",
 	},
 	"french": {
@@ -55,10 +56,12 @@ var sentences = map[string][]string{
 	},
 	"portuguese": {
 		"O Sr. Silva e a Dra. Costa chegaram às 10.30.| V. Exa. sabe, etc. e tal.| Pagou R$ 1.500,00.| Fim!",
+		"O Dr. João nasceu no séc. XX em Lisboa.| «Sim.»| Disse ele.",
 		"Vive na Av. Paulista, n.º 5, séc. 20.| Não é?| É.",
 	},
 	"italian": {
 		"Il sig. Rossi e la dott. Bianchi pagano 1.000,50 euro.| Cfr. pag. 3 e cap. 4, ecc. e poi basta.| Davvero?| Sì!",
+		"Nato nel sec. XIX a Roma.| Disse: «Va bene.»| Poi uscì.",
 		"L'avv. Verdi vive a S. Marco.| «Vieni!» disse.| Fine.",
 	},
 	"russian": {
