@@ -53,7 +53,7 @@ func TestTinyVocabulary(t *testing.T) {
 }
 
 // tinyConfig reads the tokenizer of the tiny checkpoints, in Hugging Face's layout.
-func tinyConfig(t *testing.T) bpe.Config {
+func tinyConfig(t testing.TB) bpe.Config {
 	var vocab map[string]int32
 	readJSON(t, golden.Path(t, "models", "tiny-base-17", "vocab.json"), &vocab)
 	var added struct {
@@ -80,7 +80,7 @@ func tinyConfig(t *testing.T) bpe.Config {
 	return c
 }
 
-func readJSON(t *testing.T, file string, v any) {
+func readJSON(t testing.TB, file string, v any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)

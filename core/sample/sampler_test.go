@@ -502,3 +502,21 @@ func BenchmarkTalker(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPredictor draws the 15 codes of a frame that the CodePredictor expands.
+func BenchmarkPredictor(b *testing.B) {
+	logits := benchLogits(2048)
+	for _, p := range shapes {
+		b.Run(fmt.Sprintf("sample=%v,k=%d,p=%v", p.DoSample, p.TopK, p.TopP), func(b *testing.B) {
+			s := New(Config{Vocab: 3072, EOS: 2150, Predictor: p})
+			b.ReportAllocs()
+			for frame := 0; b.Loop(); frame++ {
+				for codebook := 1; codebook < 16; codebook++ {
+					if _, err := s.Predictor(frame, codebook, logits); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
