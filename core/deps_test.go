@@ -35,7 +35,7 @@ var lattice = map[string]string{
 	"core/prompt":    "core/bpe",
 	"core/bpe":       "",
 	"core/sample":    "",
-	"core/audio":     "",
+	"core/audio":     "internal/dylib",
 	"core/text":      "",
 	"core/voicefile": "internal/atomicfile",
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",

@@ -2,9 +2,10 @@ package audio
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/libqwen/libqwen/internal/dylib"
 )
 
 // noLibrary returns an error of that text that wraps ErrNoLibrary.
@@ -17,12 +18,13 @@ type libraryError struct{ err error }
 func (e libraryError) Error() string   { return e.err.Error() }
 func (e libraryError) Unwrap() []error { return []error{ErrNoLibrary, e.err} }
 
-// besideProgram returns the names of a library, the files beside the program first.
-func besideProgram(names ...string) []string {
+// besideProgram returns the names of a library's files, first those near the program, or near libqwen.so inside another
+// one: see dylib.Beside.
+func besideProgram(library string, names ...string) []string {
 	var files []string
-	if exe, err := os.Executable(); err == nil {
+	for _, dir := range dylib.Beside(library) {
 		for _, n := range names {
-			if file := filepath.Join(filepath.Dir(exe), filepath.Base(n)); isFile(file) {
+			if file := filepath.Join(dir, filepath.Base(n)); dylib.IsFile(file) {
 				files = append(files, file)
 			}
 		}
@@ -35,11 +37,6 @@ func processor() string {
 		return "x86_64"
 	}
 	return runtime.GOARCH
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // howToInstall tells how to get a library, given its name and that of its DLL.

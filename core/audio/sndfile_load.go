@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/libqwen/libqwen/internal/dylib"
 )
 
 // SndfileEnv is the environment variable that names libsndfile's file.
@@ -46,17 +48,17 @@ func loadSndfile() (*sndfile, error) {
 func sndfileFiles() []string {
 	switch runtime.GOOS {
 	case "windows":
-		return besideProgram("sndfile.dll", "libsndfile-1.dll", "libsndfile.dll", "libsndfile_x64.dll", "libsndfile_arm64.dll")
+		return besideProgram("sndfile", "sndfile.dll", "libsndfile-1.dll", "libsndfile.dll", "libsndfile_x64.dll", "libsndfile_arm64.dll")
 	case "darwin":
-		return besideProgram("libsndfile.1.dylib", "libsndfile.dylib", "libsndfile_"+processor()+".dylib",
+		return besideProgram("sndfile", "libsndfile.1.dylib", "libsndfile.dylib", "libsndfile_"+processor()+".dylib",
 			"/opt/homebrew/lib/libsndfile.1.dylib", "/usr/local/lib/libsndfile.1.dylib")
 	}
-	return besideProgram("libsndfile.so.1", "libsndfile.so", "libsndfile_"+processor()+".so")
+	return besideProgram("sndfile", "libsndfile.so.1", "libsndfile.so", "libsndfile_"+processor()+".so")
 }
 
 // bindSndfile loads a file and binds its functions.
 func bindSndfile(file string) (*sndfile, error) {
-	handle, err := dlopen(file)
+	handle, err := dylib.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func bindSndfile(file string) (*sndfile, error) {
 		"sf_version_string": &l.sf_version_string, "sf_open_virtual": &l.sf_open_virtual, "sf_strerror": &l.sf_strerror,
 		"sf_readf_float": &l.sf_readf_float, "sf_writef_float": &l.sf_writef_float, "sf_writef_short": &l.sf_writef_short, "sf_command": &l.sf_command, "sf_error": &l.sf_error, "sf_close": &l.sf_close,
 	} {
-		addr, err := dlsym(handle, name)
+		addr, err := dylib.Symbol(handle, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s is no libsndfile: %w", file, err)
 		}

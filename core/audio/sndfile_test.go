@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/internal/dylib"
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
@@ -33,7 +34,7 @@ func newSndfileWriter(t *testing.T) *sndfileWriter {
 	t.Log(lib.sf_version_string())
 	w := &sndfileWriter{}
 	for name, fn := range map[string]any{"sf_open": &w.open, "sf_writef_float": &w.write, "sf_close": &w.close} {
-		addr, err := dlsym(lib.handle, name)
+		addr, err := dylib.Symbol(lib.handle, name)
 		require.NoError(t, err)
 		purego.RegisterFunc(fn, addr)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/libqwen/libqwen/internal/dylib"
 )
 
 // SonicEnv is the environment variable that names libsonic's file.
@@ -42,7 +44,7 @@ func loadSonic() (*sonic, error) {
 	if names == nil {
 		names = []string{"libsonic.so.0", "libsonic.so"}
 	}
-	for _, file := range besideProgram(names...) {
+	for _, file := range besideProgram("sonic", names...) {
 		if lib, err := bindSonic(file); err == nil {
 			return lib, nil
 		}
@@ -52,7 +54,7 @@ func loadSonic() (*sonic, error) {
 
 // bindSonic loads a file and binds its functions.
 func bindSonic(file string) (*sonic, error) {
-	handle, err := dlopen(file)
+	handle, err := dylib.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func bindSonic(file string) (*sonic, error) {
 		"sonicWriteFloatToStream": &l.sonicWriteFloatToStream, "sonicReadFloatFromStream": &l.sonicReadFloatFromStream,
 		"sonicFlushStream": &l.sonicFlushStream,
 	} {
-		addr, err := dlsym(handle, name)
+		addr, err := dylib.Symbol(handle, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s is no libsonic: %w", file, err)
 		}
