@@ -16,6 +16,7 @@ CROSS := linux/arm64 darwin/arm64 windows/amd64
 
 STATICCHECK := v0.8.2
 HFHUB       := 2.4.0
+PYONNX      := 1.23.2
 OPENAI      := 3.57.0
 PYAV        := 18.1.0
 OPENAPI     := 0.9.0
@@ -35,7 +36,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
-.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race test-vulkan hub-test fuzz abi rust rust-bindings wheel python bench clean help
+.PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race test-vulkan hub-test onnx-test fuzz abi rust rust-bindings wheel python bench clean help
 
 all: lib commands share ## build libqwen.so, the commands and their manual (the default)
 
@@ -98,7 +99,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test fuzz abi rust python clients-test install-test parity ## everything CI runs
+test: check go-test race hub-test onnx-test fuzz abi rust python clients-test install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md
@@ -128,6 +129,11 @@ go-test: ggml onnxruntime ## the Go tests
 
 race: ggml onnxruntime ## the Go tests of the packages that share data between goroutines, under the race detector
 	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/... ./server
+
+onnx-test: $(TINY)/checkpoints ## the exporter of ONNX vocoders writes what the Go tests run on
+	@test -d $(BUILD)/pyonnx/onnx || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+	  --target $(BUILD)/pyonnx onnx==$(PYONNX)
+	PYTHONPATH=$(CURDIR)/$(BUILD)/pyonnx bash scripts/test-export-onnx.sh $</tiny-tokenizer-12hz tests/golden/onnx
 
 hub-test: ## our cache of models and Python's huggingface_hub understand each other
 	@test -d $(BUILD)/hfhub/huggingface_hub || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
