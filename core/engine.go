@@ -83,7 +83,8 @@ type Engine struct {
 	vocab   *prompt.Vocab
 	tok     *bpe.Tokenizer
 	gen     model.Generation
-	context int // most positions of one synthesis
+	context int           // most positions of one synthesis
+	loading time.Duration // how long Open took
 
 	extractor *extractor // of voices from reference clips
 	primed    *lru[uint64, primed]
@@ -111,7 +112,8 @@ func Open(opts Options) (*Engine, error) {
 		e.release()
 		return nil, err
 	}
-	e.log.Info(fmt.Sprintf("[Perf] Load %.1f ms", ms(time.Since(start))))
+	e.loading = time.Since(start)
+	e.log.Info(fmt.Sprintf("[Perf] Load %.1f ms", ms(e.loading)))
 	for line := range strings.Lines(e.Describe()) {
 		e.log.Info(strings.TrimSpace(line))
 	}

@@ -82,10 +82,13 @@ type Result struct {
 
 // Timings are wall-clock durations of the stages. Stages may overlap.
 type Timings struct {
+	Load       time.Duration // opening the engine's model, once for all its syntheses
+	Tokenise   time.Duration // text to prompt
 	Reference  time.Duration // extracting the voice of a reference clip
 	Prefill    time.Duration
-	Talker     time.Duration // all decode steps, sampling of codebook 0 included
-	Predictor  time.Duration
+	Talker     time.Duration // all decode steps
+	Predictor  time.Duration // all frames, the drawing of their codes included
+	Sampling   time.Duration // drawing the codes of all codebooks
 	Codec      time.Duration
 	FirstAudio time.Duration // from the call to the first emit
 	Total      time.Duration

@@ -36,7 +36,7 @@ func (e *Engine) Synthesize(ctx context.Context, req *Request, emit func(pcm []f
 	if err = u.listen(); err == nil {
 		err = u.speak()
 	}
-	u.result.Timings.Total = time.Since(start)
+	u.result.Timings.Sampling, u.result.Timings.Total = u.sampler.Took(), time.Since(start)
 	e.report(u)
 	return u.result, err
 }
@@ -75,6 +75,7 @@ type utterance struct {
 	ctx     context.Context
 	emit    func([]float32) error
 	start   time.Time
+	codes   *codeDump // nil unless they are dumped
 	result  Result
 }
 
@@ -88,10 +89,12 @@ func (e *Engine) plan(req *Request) (*utterance, error) {
 	if voice != nil {
 		in.SpeakerVector, in.RefText, in.RefCodes = true, req.RefText, voice.Codes
 	}
+	begin := time.Now()
 	p, err := prompt.Build(e.tok, e.vocab, in)
 	if err != nil {
 		return nil, as(ErrInvalid, err)
 	}
+	timings := Timings{Load: e.loading, Tokenise: time.Since(begin)}
 	if p.Tokens()+req.MaxFrames > e.context {
 		return nil, e.tooLong(p, req)
 	}
@@ -101,7 +104,7 @@ func (e *Engine) plan(req *Request) (*utterance, error) {
 	}
 	sampler := sample.New(sample.Config{Talker: req.Talker, Predictor: req.Predictor, Vocab: e.lm.CodecVocab, EOS: e.vocab.Codec.EOS, Seed: seed})
 	return &utterance{engine: e, req: req, prompt: p, sampler: sampler, voice: voice, result: Result{
-		SampleRate: SampleRate, Seed: seed, TextTokens: p.TextTokens, Prompt: p.Tokens(), Warnings: p.Warnings}}, nil
+		SampleRate: SampleRate, Seed: seed, TextTokens: p.TextTokens, Prompt: p.Tokens(), Timings: timings, Warnings: p.Warnings}}, nil
 }
 
 // reference is the voice to clone, nil if there is none. Of a clip only the number of frames is known yet: the prompt
@@ -188,6 +191,10 @@ func (u *utterance) speak() error {
 func (u *utterance) generate(s *session) error {
 	if err := s.start(u); err != nil {
 		return u.failed(err)
+	}
+	var err error
+	if u.codes, err = startCodeDump(); err != nil {
+		return err
 	}
 	out := newOutput(s, u)
 	defer out.abandon()
@@ -341,6 +348,9 @@ func (s *session) frame(u *utterance, c0 int32, frame int) ([]int32, error) {
 	codes, err := s.predictor.Frame(c0, frame, u.sampler)
 	u.result.Timings.Predictor += time.Since(begin)
 	s.dump.frame(codes)
+	if err == nil {
+		err = u.codes.add(codes)
+	}
 	return codes, err
 }
 
@@ -361,6 +371,7 @@ func (e *Engine) report(u *utterance) {
 	perFrame("TalkerDecode", r.Timings.Talker)
 	perFrame("CodePredictor", r.Timings.Predictor)
 	perFrame("CodecDecode", r.Timings.Codec)
+	perFrame("Sampling", r.Timings.Sampling)
 	e.log.Info(fmt.Sprintf("[Perf] FirstAudio %.1f ms", ms(r.Timings.FirstAudio)))
 	e.log.Info(fmt.Sprintf("[Perf] Total %.1f ms, finish %s, seed %d", ms(r.Timings.Total), r.Finish, r.Seed))
 	for _, w := range r.Warnings {

@@ -46,7 +46,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	for _, flag := range []string{"model", "codec", "hf", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
 		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "long", "piece-chars", "speed", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
 		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
-		"progress", "list-speakers", "list-devices", "verbose", "version", "help"} {
+		"progress", "profile", "list-speakers", "list-devices", "verbose", "version", "help"} {
 		assert.Regexp(t, `(?m)^\s+(-\w, )?--`+flag+`[ \n]`, out)
 	}
 	assert.True(t, strings.HasPrefix(out, "libqwen "), "the banner comes first")
@@ -70,6 +70,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		"nothing":             {nil, "--model is missing, or --hf"},
 		"model twice":         {append([]string{"--hf", "a/b"}, model...), "--hf and --model exclude each other"},
+		"profile":             {append([]string{"-o", out, "--profile=xml"}, model...), "--profile=xml: neither table nor json"},
 		"no repository":       {[]string{"-o", out, "--hf", "a"}, `repository "a": not of the form ORG/NAME`},
 		"no codec":            {[]string{"--model", "m"}, "--codec is missing"},
 		"no output":           {model, "-o is missing"},

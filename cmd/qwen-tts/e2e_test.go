@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -437,4 +438,21 @@ func TestONNXVocoder(t *testing.T) {
 	code, _, stderr := run(t.Context(), "Hello.", append(flags, "--codec", golden.ONNX(t, "tiny-vocoder"), "--onnx-provider", "cann")...)
 	assert.Equal(t, cli.ExitModel, code)
 	assert.Contains(t, stderr, "cann is not part of this ONNX Runtime")
+}
+
+// TestProfile: a table, or a line of JSON, on stderr for each synthesis.
+func TestProfile(t *testing.T) {
+	_, stderr := mustRun(t, "Hi.", vivian(t, "--max-new", "3", "--profile", "-o", filepath.Join(t.TempDir(), "out.wav"))...)
+	assert.Contains(t, stderr, "\npredictor ")
+	assert.Contains(t, stderr, "3 frames, 0.24 s of audio, RTF ")
+	_, stderr = mustRun(t, "Hi.\nHo.\n", vivian(t, "--max-new", "3", "--profile=json", "--stream-by-line", "-o", "-")...)
+	lines := slices.DeleteFunc(strings.Split(stderr, "\n"), func(l string) bool { return !strings.HasPrefix(l, "{") })
+	require.Len(t, lines, 2, stderr)
+	for _, l := range lines {
+		var p core.Profile
+		require.NoError(t, json.Unmarshal([]byte(l), &p))
+		assert.Equal(t, 3, p.Frames)
+		assert.Positive(t, p.Predictor)
+		assert.Positive(t, p.RTF)
+	}
 }

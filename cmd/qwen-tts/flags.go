@@ -34,7 +34,7 @@ type options struct {
 	noFA, clampFP16  bool
 	codecBF16        bool
 
-	dump                                        string
+	dump, profile                               string
 	verbose, progress, listSpeakers, listDevice bool
 }
 
@@ -98,6 +98,8 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")
+	f.StringVar(&o.profile, "profile", "", "print on stderr what each stage took, as a table or json `form`")
+	f.Lookup("profile").NoOptDefVal = "table"
 	f.StringVar(&o.dump, "dump", "", "write intermediate tensors to `folder`, one .npy per stage")
 	f.BoolVar(&o.listSpeakers, "list-speakers", false, "print the speakers of the model and exit")
 	f.BoolVar(&o.listDevice, "list-devices", false, "print ggml's devices and exit")
@@ -134,6 +136,8 @@ func (o *options) check() error {
 		return cli.Usagef("--piece-chars: %d is negative", o.pieceChars)
 	case o.pieceChars > 0 && !o.long:
 		return cli.Usagef("--piece-chars needs --long")
+	case o.profile != "" && o.profile != "table" && o.profile != "json":
+		return cli.Usagef("--profile=%s: neither table nor json", o.profile)
 	case o.byLine && o.output != "-":
 		return cli.Usagef("--stream-by-line needs -o -")
 	case o.byLine && o.dump != "":

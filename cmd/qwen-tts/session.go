@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -205,6 +206,19 @@ func (s *session) report(res *core.Result) {
 	}
 	if s.talkative() {
 		s.app.console.Linef("%s", summary(res))
+	}
+	s.profile(res)
+}
+
+// profile prints what the stages took, if that is asked for.
+func (s *session) profile(res *core.Result) {
+	p := res.Profile()
+	switch s.options.profile {
+	case "table":
+		s.app.console.Print(p.String())
+	case "json":
+		line, _ := json.Marshal(p) // numbers and strings: never fails
+		s.app.console.Print(string(line))
 	}
 }
 

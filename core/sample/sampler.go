@@ -3,6 +3,7 @@ package sample
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 const (
@@ -31,6 +32,7 @@ type Sampler struct {
 	scores []float32 // the Talker's logits as processed
 	seen   []bool    // by id: drawn before
 	drawn  []int32   // the distinct ids drawn before
+	took   time.Duration
 }
 
 // New returns a Sampler for one synthesis.
@@ -49,6 +51,7 @@ func New(cfg Config) *Sampler {
 // Talker draws the code of codebook 0, or EOS, from the Talker's logits [vocab] of a frame, and remembers it for the
 // repetition penalty. Logits of NaN or +Inf are errors, and so is it if nothing is left to draw.
 func (s *Sampler) Talker(frame int, logits []float32) (int32, error) {
+	defer s.time(time.Now())
 	if len(logits) != len(s.scores) {
 		return 0, fmt.Errorf("codebook 0: %d logits, want %d", len(logits), len(s.scores))
 	}
@@ -66,6 +69,7 @@ func (s *Sampler) Talker(frame int, logits []float32) (int32, error) {
 
 // Predictor draws the code of a codebook, 1 or up, from the CodePredictor's logits of a frame.
 func (s *Sampler) Predictor(frame, codebook int, logits []float32) (int32, error) {
+	defer s.time(time.Now())
 	err := check(logits)
 	if err == nil {
 		var id int32
@@ -75,6 +79,11 @@ func (s *Sampler) Predictor(frame, codebook int, logits []float32) (int32, error
 	}
 	return 0, fmt.Errorf("codebook %d, frame %d: %w", codebook, frame, err)
 }
+
+// Took is the time that all draws so far have taken.
+func (s *Sampler) Took() time.Duration { return s.took }
+
+func (s *Sampler) time(begin time.Time) { s.took += time.Since(begin) }
 
 // Accept remembers a code of codebook 0 that was not drawn here, as if it had been. Ids outside the vocabulary are
 // ignored.

@@ -45,6 +45,16 @@ func (c *Console) Linef(format string, args ...any) {
 	fmt.Fprintf(c.w, "%s: %s\n", c.name, oneLine(fmt.Sprintf(format, args...)))
 }
 
+// Print prints text of several lines as it is.
+func (c *Console) Print(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wipe != nil {
+		c.wipe()
+	}
+	fmt.Fprintln(c.w, strings.TrimRight(text, "\n"))
+}
+
 // Warn prints a line for each warning.
 func (c *Console) Warn(about string, warnings []string) {
 	for _, w := range warnings {
