@@ -280,11 +280,13 @@ func (l *long) add(p Piece, res Result) {
 		sum *time.Duration
 		of  time.Duration
 	}{
+		{&sum.Timings.Tokenise, res.Timings.Tokenise}, {&sum.Timings.Sampling, res.Timings.Sampling},
 		{&sum.Timings.Reference, res.Timings.Reference}, {&sum.Timings.Prefill, res.Timings.Prefill}, {&sum.Timings.Talker, res.Timings.Talker},
 		{&sum.Timings.Predictor, res.Timings.Predictor}, {&sum.Timings.Codec, res.Timings.Codec},
 	} {
 		*t.sum += t.of
 	}
+	sum.Timings.Load = res.Timings.Load
 	for _, w := range res.Warnings {
 		l.warn(w)
 	}

@@ -456,3 +456,40 @@ func TestProfile(t *testing.T) {
 		assert.Positive(t, p.RTF)
 	}
 }
+
+// TestTheSecondFamily: split files by flags, and a folder whose modes the other flags choose from.
+func TestTheSecondFamily(t *testing.T) {
+	dir := t.TempDir()
+	talker, predictor, tokenizer := golden.Second(t, "tiny-customvoice-17", "F32").Write(t, dir, "qwen3-tts-1.7b-customvoice")
+	golden.Second(t, "tiny-voicedesign-17", "F32").Write(t, dir, "qwen3-tts-1.7b-voicedesign")
+	golden.Second(t, "tiny-base-17", "F32").Write(t, dir, "qwen3-tts-1.7b-base")
+	codec := golden.GGUF(t, "tiny-tokenizer-12hz", "F32")
+	want, _ := mustRun(t, "Hi.", vivian(t, "--max-new", "3", "-o", "-")...)
+	usual := []string{"--max-new", "3", "--threads", "1", "--seed", "7", "-o", "-"}
+	split := []string{"--model", talker, "--predictor", predictor, "--tokenizer", tokenizer, "--codec", codec, "--speaker", "vivian"}
+	got, _ := mustRun(t, "Hi.", append(split, usual...)...)
+	assert.Equal(t, want, got)
+
+	folder := append([]string{"--model", dir, "--codec", codec}, usual...)
+	got, _ = mustRun(t, "Hi.", append(folder, "--speaker", "vivian")...)
+	assert.Equal(t, want, got)
+	mustRun(t, "Hi.", append(folder, "--instruct", "calm")...)
+	mustRun(t, "Hi.", append(folder, "--mode", "base")...)
+	require.NoError(t, os.Symlink(codec, filepath.Join(dir, "qwen-tokenizer-12hz-F32.gguf")))
+	got, _ = mustRun(t, "Hi.", append([]string{"--model", dir, "--mode", "CustomVoice", "--speaker", "vivian"}, usual...)...)
+	assert.Equal(t, want, got)
+
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{folder, cli.ExitMode, "has models for base, custom_voice, voice_design: say which"},
+		{append(folder, "--mode", "karaoke"), cli.ExitUsage, `mode: "karaoke" is not base`},
+		{append(split, append(usual, "--mode", "base")...), cli.ExitMode, "this is a custom_voice model, base was asked for"},
+	} {
+		code, _, stderr := run(t.Context(), "Hi.", c.args...)
+		assert.Equal(t, c.code, code, stderr)
+		assert.Contains(t, stderr, c.want)
+	}
+}

@@ -72,3 +72,32 @@ func TestFetchesOnlyWhatThereIs(t *testing.T) {
 	code, _, stderr = run(t.Context(), "Hi.", append(args, "--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"))...)
 	assert.Equal(t, cli.ExitOK, code, stderr)
 }
+
+// TestFetchesSplitFilesAndCheckpoints: what belongs to a model is fetched with it.
+func TestFetchesSplitFilesAndCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	golden.Second(t, "tiny-customvoice-17", "F32").Write(t, dir, "qwen3-tts-1.7b-customvoice")
+	checkpoint := filepath.Join(golden.Checkpoints(t), "tiny-customvoice-17")
+	out := filepath.Join(t.TempDir(), "out.wav")
+	for _, src := range []string{dir, checkpoint} {
+		s := serveTiny(t, map[string]string{"qwen-tokenizer-12hz-F32.gguf": "tiny-tokenizer-12hz"})
+		for _, sub := range []string{"", "speech_tokenizer"} {
+			names, err := filepath.Glob(filepath.Join(src, sub, "*.*"))
+			require.NoError(t, err)
+			for _, path := range names {
+				data, err := os.ReadFile(path)
+				require.NoError(t, err)
+				s.Files[filepath.ToSlash(filepath.Join(sub, filepath.Base(path)))] = data
+			}
+		}
+		if src == checkpoint {
+			delete(s.Files, "qwen-tokenizer-12hz-F32.gguf")
+		}
+		code, _, stderr := run(t.Context(), "Hi.", "--hf", hubtest.Repo, "--max-new", "2", "--threads", "1", "--speaker", "vivian", "-o", out)
+		require.Equal(t, cli.ExitOK, code, stderr)
+	}
+	serveTiny(t, map[string]string{"qwen-talker-1.7b-customvoice-F32.gguf": "tiny-customvoice-17", "qwen-tokenizer-12hz-F32.gguf": "tiny-tokenizer-12hz"})
+	code, _, stderr := run(t.Context(), "Hi.", "--hf", hubtest.Repo+":customvoice", "--mode", "base", "-o", out)
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, "--mode base exclude each other")
+}

@@ -13,6 +13,8 @@ import (
 // the defaults of the model, see session.changed.
 type options struct {
 	model, codec, output, hf string
+	predictor, tokenizer     string
+	mode                     string
 
 	text, format, lang, instruct, speaker, layout string
 	refWAV, refSpk, refRVQ, refText               string
@@ -42,10 +44,15 @@ type options struct {
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
+	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf), or a folder that holds the model")
 	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
 	f.StringVar(&o.hf, "hf", "", "fetch --model and --codec: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
+
+	f = flags.Group("Models of several files")
+	f.StringVar(&o.mode, "mode", "", "`mode` of --model: base, customvoice or voicedesign; which of a folder's is meant")
+	f.StringVar(&o.predictor, "predictor", "", "code predictor `GGUF`, where it is not in --model")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "text tokenizer `GGUF`, where it is not in --model")
 
 	f = flags.Group("Input")
 	f.StringVar(&o.text, "text", "", "`text` to speak, instead of what stdin holds")
@@ -124,6 +131,8 @@ func (o *options) check() error {
 	switch {
 	case o.hf != "" && o.model != "":
 		return cli.Usagef("--hf and --model exclude each other")
+	case o.hf != "" && (o.predictor != "" || o.tokenizer != ""):
+		return cli.Usagef("--hf and --predictor, --tokenizer exclude each other")
 	case o.model == "" && o.hf == "":
 		return cli.Usagef("--model is missing, or --hf")
 	case o.listSpeakers:

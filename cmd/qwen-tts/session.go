@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/libqwen/libqwen/core"
@@ -81,10 +82,16 @@ func (s *session) prepare(ctx context.Context, r reference, file *atomicfile.Fil
 	return nil
 }
 
+// load opens the talker of --model, or of --base.
 func (s *session) load(talker string) (*core.Engine, error) {
 	o := s.options
-	return core.Open(core.Options{
+	mode, err := o.modeOf(talker)
+	if err != nil {
+		return nil, err
+	}
+	opts := core.Options{
 		TalkerPath:       talker,
+		Mode:             mode,
 		CodecPath:        o.codec,
 		Device:           o.device,
 		ONNXProvider:     o.provider,
@@ -95,7 +102,27 @@ func (s *session) load(talker string) (*core.Engine, error) {
 		ClampFP16:        o.clampFP16,
 		CodecBF16:        o.codecBF16,
 		Logger:           s.app.console.Logger(),
-	})
+	}
+	if talker == o.model {
+		opts.PredictorPath, opts.TokenizerPath = o.predictor, o.tokenizer
+	}
+	return core.Open(opts)
+}
+
+// modeOf is the mode to open a talker in: --mode, or of a folder that may have several what the other flags need; ""
+// for what the file is.
+func (o *options) modeOf(talker string) (core.Mode, error) {
+	info, err := os.Stat(talker)
+	folder := err == nil && info.IsDir()
+	switch {
+	case talker == o.model && o.mode != "":
+		return core.ParseMode(o.mode)
+	case !folder:
+		return "", nil
+	case talker == o.model:
+		return core.ParseMode(o.impliedMode())
+	}
+	return core.ModeBase, nil
 }
 
 // newRequest has what the flags say of sampling and style.
