@@ -105,8 +105,10 @@ func newOptions(p C.qwen_init_params, options C.qwen_options) (opts core.Options
 	if opts.TalkerPath, err = path("talker_path", p.talker_path); err != nil {
 		return opts, 0, err
 	}
-	if opts.CodecPath, err = path("codec_path", p.codec_path); err != nil {
-		return opts, 0, err
+	if p.codec_path != nil || !core.HoldsCodec(opts.TalkerPath) {
+		if opts.CodecPath, err = path("codec_path", p.codec_path); err != nil {
+			return opts, 0, err
+		}
 	}
 	if p.max_batch < 1 {
 		return opts, 0, invalid("max_batch: %d, want 1 or more", p.max_batch)
@@ -151,7 +153,24 @@ func addOptions(opts *core.Options, o C.qwen_options) (queue int, err error) {
 		return 0, err
 	}
 	opts.GGMLDir, opts.CodecBF16 = optionalPath(o.ggml_dir), bf16 != 0
-	return queue, nil
+	return queue, addFiles(opts, o)
+}
+
+// addFiles reads the fields of struct qt_options on models of several files.
+func addFiles(opts *core.Options, o C.qwen_options) error {
+	p := (*C.struct_qt_options)(o)
+	if reaches(p, unsafe.Offsetof(p.predictor_path)) {
+		opts.PredictorPath = optionalPath(o.predictor_path)
+	}
+	if reaches(p, unsafe.Offsetof(p.tokenizer_path)) {
+		opts.TokenizerPath = optionalPath(o.tokenizer_path)
+	}
+	if !reaches(p, unsafe.Offsetof(p.mode)) {
+		return nil
+	}
+	mode, err := text("options.mode", o.mode)
+	opts.Mode = core.Mode(mode)
+	return err
 }
 
 // ---- Speaking ----

@@ -15,9 +15,9 @@ const maxStructSize = 4096
 // Sizes of the first release, which every caller has at least. A struct that grows keeps its number here
 // as the offset of the first field that was added.
 const (
-	minOptions = unsafe.Sizeof(C.struct_qt_options{})
+	minOptions = unsafe.Offsetof(C.struct_qt_options{}.predictor_path)
 	minRequest = unsafe.Sizeof(C.struct_qt_request{})
-	minResult  = unsafe.Sizeof(C.struct_qt_result{})
+	minResult  = unsafe.Offsetof(C.struct_qt_result{}.load_ms)
 	minDevice  = unsafe.Sizeof(C.struct_qt_device{})
 
 	minRecording = unsafe.Sizeof(C.struct_qt_recording{})
@@ -51,6 +51,11 @@ func checkSized[T any](name string, p *T, least uintptr) error {
 		}
 	}
 	return nil
+}
+
+// reaches tells whether a caller's struct has the pointer field at an offset.
+func reaches[T any](p *T, offset uintptr) bool {
+	return structSize(p) >= offset+unsafe.Sizeof(uintptr(0))
 }
 
 // writeSized writes value over a caller's struct of the given size and zeroes what is beyond our layout.

@@ -108,6 +108,10 @@ func setResult(to *C.struct_qt_result, res core.Result, err error) {
 		total_ms:       milliseconds(t.Total),
 		warnings:       warningText(res.Warnings),
 		reference_ms:   milliseconds(t.Reference),
+		load_ms:        milliseconds(t.Load),
+		tokenise_ms:    milliseconds(t.Tokenise),
+		sampling_ms:    milliseconds(t.Sampling),
+		rtf:            C.double(res.RTF()),
 	})
 }
 

@@ -158,9 +158,11 @@ struct qt_context;
 
 struct qt_init_params {
     int         abi_version;     /* set by qt_init_default_params */
-    const char *talker_path;     /* required: GGUF of the Talker and CodePredictor */
-    const char *codec_path;      /* required: GGUF of the 12 Hz speech tokenizer, or an ONNX vocoder (.onnx, or a folder
-                                    that holds a qwen3-tts-vocoder.onnx), which decodes and does not encode */
+    const char *talker_path;     /* required: GGUF of the Talker and CodePredictor, or a folder: that of a
+                                    checkpoint, or one that holds the GGUF files of a model by their usual names */
+    const char *codec_path;      /* required, unless that folder has it: GGUF of the 12 Hz speech tokenizer, or an ONNX
+                                    vocoder (.onnx, or a folder that holds a qwen3-tts-vocoder.onnx), which decodes
+                                    and does not encode */
     bool        use_fa;          /* true: flash attention where the device has it */
     bool        clamp_fp16;      /* false: true clamps activations to the range of FP16 (GPUs before Ampere) */
     int         max_batch;       /* 1: syntheses that may be computed together, >= 1 */
@@ -197,6 +199,11 @@ struct qt_options {
                                 more fails at once (QT_FINISH_BUSY). 0 = no limit */
     int         codec_bf16;  /* 0: 1 = the codec's convolutions round to BF16 where the CPU multiplies it
                                 (AVX512-BF16): faster, at some 40 dB; elsewhere no effect */
+    const char *predictor_path; /* NULL: GGUF of the CodePredictor, where talker_path does not have it */
+    const char *tokenizer_path; /* NULL: GGUF of the text tokenizer, where talker_path does not have it */
+    const char *mode;           /* NULL: "base", "custom_voice" or "voice_design": the one that is wanted of a
+                                   folder with several, or that a file which does not tell has. A model of
+                                   another one is refused. */
 };
 
 /* Fills in the defaults above. `size` is sizeof(struct qt_options) of the caller. NULL is ignored. */
@@ -361,6 +368,10 @@ struct qt_result {
     double      total_ms;        /* the whole synthesis */
     const char *warnings;        /* lines separated by '\n', of what was ignored or looked odd; NULL = none */
     double      reference_ms;    /* extracting the voice of ref_audio_24k */
+    double      load_ms;         /* qt_init, once for all syntheses of the context */
+    double      tokenise_ms;     /* text to prompt */
+    double      sampling_ms;     /* drawing the codes of all codebooks; predictor_ms has its part of that, too */
+    double      rtf;             /* total_ms over the length of the speech; 0 without any */
 };
 
 /* Zeroes the result and sets its size. `size` is sizeof(struct qt_result) of the caller. NULL is ignored. */

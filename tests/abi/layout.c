@@ -70,6 +70,9 @@ int main(void) {
     FIELD(qt_options, n_ctx);
     FIELD(qt_options, max_queue);
     FIELD(qt_options, codec_bf16);
+    FIELD(qt_options, predictor_path);
+    FIELD(qt_options, tokenizer_path);
+    FIELD(qt_options, mode);
 
     STRUCT(qt_progress);
     FIELD(qt_progress, struct_size);
@@ -101,6 +104,10 @@ int main(void) {
     FIELD(qt_result, total_ms);
     FIELD(qt_result, warnings);
     FIELD(qt_result, reference_ms);
+    FIELD(qt_result, load_ms);
+    FIELD(qt_result, tokenise_ms);
+    FIELD(qt_result, sampling_ms);
+    FIELD(qt_result, rtf);
 
     STRUCT(qt_device);
     FIELD(qt_device, struct_size);

@@ -3,6 +3,7 @@
 #include "model.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -152,6 +153,8 @@ static void result_and_progress(void) {
     CHECK(r.n_prompt > 0 && r.n_text_tokens > 0);
     CHECK(r.prefill_ms > 0 && r.talker_ms > 0 && r.predictor_ms > 0 && r.codec_ms > 0);
     CHECK(r.first_audio_ms > 0 && r.first_audio_ms <= r.total_ms);
+    CHECK(r.load_ms > 0 && r.tokenise_ms > 0 && r.sampling_ms > 0 && r.sampling_ms < r.total_ms);
+    CHECK(fabs(r.rtf - r.total_ms / 1000 / ((double)r.n_samples / r.sample_rate)) < 1e-6);
     CHECK(s.calls == r.n_frames && s.last == r.n_frames && s.max == p.max_new_tokens && !s.backwards);
 
     p.seed = r.seed; /* what was drawn at random replays */
@@ -663,6 +666,67 @@ static void options(void) {
     qt_free(small);
 }
 
+/* A folder with a model by its usual name, and its codec: the mode that is asked for is found, others are not. */
+static void folders(void) {
+    static const char *const modes[3] = { "base", "custom_voice", "voice_design" };
+    static const char *const names[3] = { "base", "customvoice", "voicedesign" };
+    char dir[512], link[3][600], codec[600];
+    char *talker = realpath(talker_path, NULL), *tokenizer = realpath(codec_path, NULL);
+    struct qt_init_params p;
+    struct qt_options o;
+    int i, opened = 0;
+    CHECK(talker && tokenizer);
+    CHECK(mkdtemp(temporary(dir, "folder")) != NULL);
+    qt_init_default_params(&p);
+    p.talker_path = dir; /* and no codec_path */
+    CHECK(qt_init(&p) == NULL);
+    CHECK_ERROR("codec_path");
+    sprintf(codec, "%s/qwen-tokenizer-12hz-F32.gguf", dir);
+    CHECK(symlink(tokenizer, codec) == 0);
+    CHECK(qt_init(&p) == NULL);
+    CHECK_ERROR("no model");
+    for (i = 0; i < 3; i++) {
+        sprintf(link[i], "%s/qwen-talker-1.7b-%s-F32.gguf", dir, names[i]);
+        CHECK(symlink(talker, link[i]) == 0);
+    }
+    CHECK(qt_init(&p) == NULL);
+    CHECK_ERROR("say which");
+    for (i = 0; i < 3; i++) {
+        struct qt_context *c;
+        qt_options_init(&o, sizeof o);
+        o.mode = modes[i];
+        c = qt_init_ex(&p, &o);
+        if (c) {
+            opened++;
+        } else {
+            CHECK_ERROR(modes[i]);
+        }
+        qt_free(c);
+    }
+    CHECK(opened == 1);
+    qt_options_init(&o, sizeof o);
+    o.mode = "karaoke";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("karaoke");
+    o.mode = NULL;
+    p.talker_path = talker_path;
+    p.codec_path = codec_path;
+    o.predictor_path = "/does/not/exist.gguf";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("/does/not/exist.gguf");
+    o.struct_size = offsetof(struct qt_options, predictor_path); /* a caller of before: these are not its fields */
+    {
+        struct qt_context *c = qt_init_ex(&p, &o);
+        CHECK(c != NULL);
+        qt_free(c);
+    }
+    free(talker);
+    free(tokenizer);
+    for (i = 0; i < 3; i++) unlink(link[i]);
+    unlink(codec);
+    rmdir(dir);
+}
+
 static void expect_voice(const float *pcm, int n, const char *word) {
     struct qt_voice_ref v;
     CHECK(qt_extract_voice_ref(ctx, pcm, n, &v) == QT_STATUS_INVALID_PARAMS);
@@ -1047,6 +1111,7 @@ int main(int argc, char **argv) {
     RUN(bad_files);
     RUN(options_that_cannot_be);
     RUN(options);
+    RUN(folders);
     RUN(voices);
     RUN(recordings);
     RUN(voice_files);

@@ -100,10 +100,13 @@ pub struct qt_options {
     pub n_ctx: ::core::ffi::c_int,
     pub max_queue: ::core::ffi::c_int,
     pub codec_bf16: ::core::ffi::c_int,
+    pub predictor_path: *const ::core::ffi::c_char,
+    pub tokenizer_path: *const ::core::ffi::c_char,
+    pub mode: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 40usize];
+    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 64usize];
     ["Alignment of qt_options"][::core::mem::align_of::<qt_options>() - 8usize];
     [
         "Offset of field: qt_options::struct_size",
@@ -126,6 +129,15 @@ const _: () = {
     [
         "Offset of field: qt_options::codec_bf16",
     ][::core::mem::offset_of!(qt_options, codec_bf16) - 32usize];
+    [
+        "Offset of field: qt_options::predictor_path",
+    ][::core::mem::offset_of!(qt_options, predictor_path) - 40usize];
+    [
+        "Offset of field: qt_options::tokenizer_path",
+    ][::core::mem::offset_of!(qt_options, tokenizer_path) - 48usize];
+    [
+        "Offset of field: qt_options::mode",
+    ][::core::mem::offset_of!(qt_options, mode) - 56usize];
 };
 unsafe extern "C" {
     pub fn qt_options_init(options: *mut qt_options, size: usize);
@@ -428,10 +440,14 @@ pub struct qt_result {
     pub total_ms: f64,
     pub warnings: *const ::core::ffi::c_char,
     pub reference_ms: f64,
+    pub load_ms: f64,
+    pub tokenise_ms: f64,
+    pub sampling_ms: f64,
+    pub rtf: f64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of qt_result"][::core::mem::size_of::<qt_result>() - 104usize];
+    ["Size of qt_result"][::core::mem::size_of::<qt_result>() - 136usize];
     ["Alignment of qt_result"][::core::mem::align_of::<qt_result>() - 8usize];
     [
         "Offset of field: qt_result::struct_size",
@@ -481,6 +497,18 @@ const _: () = {
     [
         "Offset of field: qt_result::reference_ms",
     ][::core::mem::offset_of!(qt_result, reference_ms) - 96usize];
+    [
+        "Offset of field: qt_result::load_ms",
+    ][::core::mem::offset_of!(qt_result, load_ms) - 104usize];
+    [
+        "Offset of field: qt_result::tokenise_ms",
+    ][::core::mem::offset_of!(qt_result, tokenise_ms) - 112usize];
+    [
+        "Offset of field: qt_result::sampling_ms",
+    ][::core::mem::offset_of!(qt_result, sampling_ms) - 120usize];
+    [
+        "Offset of field: qt_result::rtf",
+    ][::core::mem::offset_of!(qt_result, rtf) - 128usize];
 };
 unsafe extern "C" {
     pub fn qt_result_init(result: *mut qt_result, size: usize);
