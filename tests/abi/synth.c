@@ -1,5 +1,5 @@
 /* Synthesis on a small model through the whole interface: results, callbacks, statuses, wrong input. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "model.h"
 
 #include <math.h>
