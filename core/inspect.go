@@ -3,7 +3,6 @@ package core
 import (
 	"fmt"
 
-	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/core/model"
 )
 
@@ -19,16 +18,23 @@ type TalkerInfo struct {
 }
 
 // InspectTalker reads a talker's file, all but its weights: neither ggml nor a speech tokenizer is needed. Errors wrap
-// ErrModel.
-func InspectTalker(path string) (TalkerInfo, error) {
-	f, err := openFile(path, lm.Architecture, "talker")
+// ErrModel, or ErrMode.
+func InspectTalker(path string) (TalkerInfo, error) { return Inspect(Options{TalkerPath: path}) }
+
+// Inspect is InspectTalker for a model of several files, a folder, and a certain mode, as the options say.
+func Inspect(opts Options) (TalkerInfo, error) {
+	opts, err := findTalker(opts)
+	if err != nil {
+		return TalkerInfo{}, err
+	}
+	f, _, err := opts.openLM()
 	if err != nil {
 		return TalkerInfo{}, err
 	}
 	defer f.Close()
 	v, _, err := model.ReadVocab(f)
 	if err != nil {
-		return TalkerInfo{}, as(ErrModel, fmt.Errorf("%s: %w", path, err))
+		return TalkerInfo{}, as(ErrModel, fmt.Errorf("%s: %w", opts.TalkerPath, err))
 	}
 	return TalkerInfo{
 		Name: model.Name(f), Size: v.ModelSize, Type: v.ModelType, Speakers: v.SpeakerNames(), Languages: v.LanguageNames(),

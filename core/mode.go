@@ -63,6 +63,16 @@ func OpenModelDir(dir string, mode Mode) (*Engine, error) {
 // FindModel completes options whose TalkerPath is a folder with the files that are there: a bundle, split files or a
 // talker of the mode, and a codec. What the options name already stays.
 func FindModel(opts Options) (Options, error) {
+	folder := opts.TalkerPath
+	found, err := findTalker(opts)
+	if err == nil && found.TalkerPath != folder && found.CodecPath == "" {
+		err = fail(ErrModel, "talker_path: %s has no codec (qwen-tokenizer-12hz-F32.gguf): name one as codec_path", folder)
+	}
+	return found, err
+}
+
+// findTalker is FindModel where no codec is needed.
+func findTalker(opts Options) (Options, error) {
 	if !model.IsFolder(opts.TalkerPath) {
 		return opts, nil
 	}
@@ -74,17 +84,11 @@ func FindModel(opts Options) (Options, error) {
 	if err != nil {
 		return opts, modelError(fmt.Errorf("talker_path: %w", err))
 	}
-	if opts.CodecPath == "" {
-		opts.CodecPath = p.Codec
-	}
-	if opts.CodecPath == "" {
-		return opts, fail(ErrModel, "talker_path: %s has no codec (qwen-tokenizer-12hz-F32.gguf): name one as codec_path", opts.TalkerPath)
-	}
 	opts.TalkerPath = p.Talker
 	for _, f := range []struct {
 		have  *string
 		found string
-	}{{&opts.PredictorPath, p.Predictor}, {&opts.TokenizerPath, p.Tokenizer}} {
+	}{{&opts.PredictorPath, p.Predictor}, {&opts.TokenizerPath, p.Tokenizer}, {&opts.CodecPath, p.Codec}} {
 		if *f.have == "" {
 			*f.have = f.found
 		}

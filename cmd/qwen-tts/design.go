@@ -47,15 +47,14 @@ func (o *options) anchorText() (string, error) {
 
 // checkDesign looks at both models of --design before anything is spoken.
 func (s *session) checkDesign() error {
-	o := s.options
-	designer, err := core.InspectTalker(o.model)
+	designer, err := s.inspect()
 	if err != nil {
 		return err
 	}
 	if designer.Type != designModel {
 		return cli.ModeError{Err: fmt.Errorf("--design: --model must be a voice_design model, this is a %s model", designer.Type)}
 	}
-	base, err := core.InspectTalker(o.base)
+	base, err := core.Inspect(s.base())
 	if err != nil {
 		return fmt.Errorf("--base: %w", err)
 	}
@@ -77,7 +76,7 @@ func (s *session) renderAnchor(ctx context.Context) (r reference, err error) {
 	if err != nil {
 		return r, err
 	}
-	engine, err := s.load(o.model)
+	engine, err := s.load()
 	if err != nil {
 		return r, err
 	}

@@ -96,7 +96,7 @@ func (s *session) take(ref hub.Ref, c hub.Choice, snapshot *hub.Snapshot) error 
 	if o.codec == "" {
 		o.codec = path(cmp.Or(c.Codec, c.Vocoder))
 	}
-	if o.codec == "" {
+	if o.codec == "" && !o.listSpeakers {
 		return cli.ModeError{Err: fmt.Errorf("--hf %s: has no codec (qwen-tokenizer-*.gguf); name one with --codec", ref.Repo)}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // listSpeakers prints one name per line, so that a script can read them. The talker's file alone is read.
 func (s *session) listSpeakers() error {
-	info, err := core.InspectTalker(s.options.model)
+	info, err := s.inspect()
 	if err != nil {
 		return err
 	}

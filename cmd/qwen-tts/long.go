@@ -27,6 +27,7 @@ func (s *session) utterLong(ctx context.Context, req *core.Request, emit func([]
 	if s.talkative() {
 		s.app.console.Linef("%d pieces, %s", len(res.Pieces), summary(&res.Result))
 	}
+	s.profile(&res.Result)
 	return nil
 }
 

@@ -47,14 +47,12 @@ func (s *session) open(ctx context.Context) error {
 	if file != nil {
 		defer file.Discard()
 	}
-	model := s.options.model
-	if s.options.design != "" {
-		if r, err = s.renderAnchor(ctx); err != nil {
-			return err
-		}
-		model = s.options.base
+	if s.options.design == "" {
+		s.engine, err = s.load()
+	} else if r, err = s.renderAnchor(ctx); err == nil {
+		s.engine, err = core.Open(s.base())
 	}
-	if s.engine, err = s.load(model); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := s.prepare(ctx, r, file); err != nil {
@@ -82,15 +80,56 @@ func (s *session) prepare(ctx context.Context, r reference, file *atomicfile.Fil
 	return nil
 }
 
-// load opens the talker of --model, or of --base.
-func (s *session) load(talker string) (*core.Engine, error) {
-	o := s.options
-	mode, err := o.modeOf(talker)
+// load opens the talker of --model.
+func (s *session) load() (*core.Engine, error) {
+	opts, err := s.model()
 	if err != nil {
 		return nil, err
 	}
-	opts := core.Options{
-		TalkerPath:       talker,
+	return core.Open(opts)
+}
+
+// inspect reads what the talker of --model says of itself.
+func (s *session) inspect() (core.TalkerInfo, error) {
+	opts, err := s.model()
+	if err != nil {
+		return core.TalkerInfo{}, err
+	}
+	return core.Inspect(opts)
+}
+
+// model is what --model and the flags beside it name. Of a folder with several models it is the one of --mode, or else
+// what the other flags need.
+func (s *session) model() (core.Options, error) {
+	o := s.options
+	mode, err := core.ParseMode(o.mode)
+	if err == nil && mode == "" && isFolder(o.model) {
+		mode, err = core.ParseMode(o.impliedMode())
+	}
+	opts := s.talker(o.model, mode)
+	opts.PredictorPath, opts.TokenizerPath = o.predictor, o.tokenizer
+	return opts, err
+}
+
+// base is what --base names.
+func (s *session) base() core.Options {
+	mode := core.Mode("")
+	if isFolder(s.options.base) {
+		mode = core.ModeBase
+	}
+	return s.talker(s.options.base, mode)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// talker has all options but those of a model of several files.
+func (s *session) talker(path string, mode core.Mode) core.Options {
+	o := s.options
+	return core.Options{
+		TalkerPath:       path,
 		Mode:             mode,
 		CodecPath:        o.codec,
 		Device:           o.device,
@@ -103,26 +142,6 @@ func (s *session) load(talker string) (*core.Engine, error) {
 		CodecBF16:        o.codecBF16,
 		Logger:           s.app.console.Logger(),
 	}
-	if talker == o.model {
-		opts.PredictorPath, opts.TokenizerPath = o.predictor, o.tokenizer
-	}
-	return core.Open(opts)
-}
-
-// modeOf is the mode to open a talker in: --mode, or of a folder that may have several what the other flags need; ""
-// for what the file is.
-func (o *options) modeOf(talker string) (core.Mode, error) {
-	info, err := os.Stat(talker)
-	folder := err == nil && info.IsDir()
-	switch {
-	case talker == o.model && o.mode != "":
-		return core.ParseMode(o.mode)
-	case !folder:
-		return "", nil
-	case talker == o.model:
-		return core.ParseMode(o.impliedMode())
-	}
-	return core.ModeBase, nil
 }
 
 // newRequest has what the flags say of sampling and style.
