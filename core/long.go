@@ -77,6 +77,17 @@ func (e *Engine) SynthesizeLong(ctx context.Context, req *Request, opts LongOpti
 	return l.result, err
 }
 
+// CheckLong tells whether SynthesizeLong would take a request, without waiting for a turn: nothing is computed but the
+// layout of the prompts, and of a reference clip only length and level are looked at.
+func (e *Engine) CheckLong(ctx context.Context, req *Request, opts LongOptions) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	l := &long{engine: e, ctx: ctx, req: *req, opts: opts}
+	return l.plan()
+}
+
 // long is a long text on its way.
 type long struct {
 	engine *Engine

@@ -41,17 +41,6 @@ func (e *Engine) Synthesize(ctx context.Context, req *Request, emit func(pcm []f
 	return u.result, err
 }
 
-// Check tells whether Synthesize would take a request. Nothing is computed but the layout of the prompt, and no turn is
-// waited for. A reference clip is judged by its length and level only.
-func (e *Engine) Check(req *Request) error {
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.running.Done()
-	_, err := e.plan(req)
-	return err
-}
-
 // closing is a caller's context that also ends when the engine closes.
 type closing struct {
 	context.Context

@@ -8,8 +8,8 @@ import (
 
 // Engine is what speaks: a *core.Engine, or one that a test has rigged. It is called by many goroutines at once.
 type Engine interface {
-	Check(req *core.Request) error
-	Synthesize(ctx context.Context, req *core.Request, emit func(pcm []float32) error) (core.Result, error)
+	CheckLong(ctx context.Context, req *core.Request, opts core.LongOptions) error
+	SynthesizeLong(ctx context.Context, req *core.Request, opts core.LongOptions, emit func(pcm []float32) error) (core.LongResult, error)
 	ExtractVoice(ctx context.Context, pcm []float32) (*core.Voice, error)
 	DefaultRequest() core.Request
 	ModelType() string

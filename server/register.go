@@ -205,7 +205,7 @@ func (m *model) makeVoice(ctx context.Context, g *registration) (v *voicefile.Vo
 	if err != nil {
 		return nil, nil, err
 	}
-	return v, warnings, m.tryVoice(v)
+	return v, warnings, m.tryVoice(ctx, v)
 }
 
 // parseLatents reads a speaker's vector and codes that were extracted before.
@@ -251,11 +251,11 @@ func (m *model) extract(ctx context.Context, g *registration, id voicefile.Ident
 }
 
 // tryVoice lets the engine look at a voice before it is kept.
-func (m *model) tryVoice(v *voicefile.Voice) error {
+func (m *model) tryVoice(ctx context.Context, v *voicefile.Voice) error {
 	req := m.engine.DefaultRequest()
 	req.Text, req.MaxFrames = "a", 1
 	(&cloned{voice: v}).apply(&req)
-	return m.engine.Check(&req)
+	return m.engine.CheckLong(ctx, &req, core.LongOptions{})
 }
 
 var _ Engine = (*core.Engine)(nil)

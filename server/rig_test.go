@@ -50,16 +50,20 @@ type fake struct {
 	requests []core.Request
 }
 
-func (f *fake) Check(*core.Request) error { return nil }
+func (f *fake) CheckLong(context.Context, *core.Request, core.LongOptions) error { return nil }
 
-func (f *fake) Synthesize(ctx context.Context, req *core.Request, emit func([]float32) error) (core.Result, error) {
+func (f *fake) SynthesizeLong(ctx context.Context, req *core.Request, _ core.LongOptions, emit func([]float32) error) (core.LongResult, error) {
 	f.mu.Lock()
 	f.requests = append(f.requests, *req)
 	f.mu.Unlock()
-	if f.speak != nil {
-		return f.speak(ctx, req, emit)
+	speak := f.speak
+	if speak == nil {
+		speak = func(ctx context.Context, _ *core.Request, emit func([]float32) error) (core.Result, error) {
+			return frames(ctx, 3, emit, nil)
+		}
 	}
-	return frames(ctx, 3, emit, nil)
+	r, err := speak(ctx, req, emit)
+	return core.LongResult{Result: r}, err
 }
 
 func (f *fake) ExtractVoice(context.Context, []float32) (*core.Voice, error) {

@@ -37,8 +37,8 @@ type Options struct {
 	ReferenceDir  string   // folder whose files clients may name as ref_audio; "": none
 	ReferenceURLs []string // what addresses that clients may name as ref_audio must start with
 
-	MaxInput  int   // characters of a text; 0 = 4096
-	MaxFrames int   // frames of a synthesis that a client may ask for; 0 = the model's own limit
+	MaxInput  int   // characters of a text; 0 = 20000
+	MaxFrames int   // frames of a piece of a text that a client may ask for; 0 = the model's own limit
 	MaxBody   int64 // bytes of a body; 0 = 32 MiB
 	Strict    bool  // refuse fields that are not known, and the names of OpenAI's voices if no alias was made for them
 
@@ -56,7 +56,7 @@ type Options struct {
 
 const (
 	defaultMaxVoices      = 1000
-	defaultMaxInput       = 4096
+	defaultMaxInput       = 20000
 	defaultMaxBody        = 32 << 20
 	defaultMaxQueue       = 32
 	defaultQueueTimeout   = 2 * time.Minute

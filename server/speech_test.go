@@ -433,3 +433,38 @@ func TestSpeed(t *testing.T) {
 		}
 	}
 }
+
+// A long text is one answer: one header, pieces one right after the other.
+func TestLongTexts(t *testing.T) {
+	e := tiny(t, custom)
+	r := start(t, e)
+	long := strings.Repeat("This is a sentence of a long text that no model speaks in one go. ", 12)
+	var pieces int
+	req := e.DefaultRequest()
+	req.Text, req.Speaker, req.Seed, req.MaxFrames = long, "vivian", 7, 4
+	res, err := e.SynthesizeLong(t.Context(), &req, core.LongOptions{PieceFrames: 4, Piece: func(core.Piece) { pieces++ }}, func([]float32) error { return nil })
+	require.NoError(t, err)
+	require.Greater(t, pieces, 1)
+	for _, format := range []string{"wav", "flac", "mp3"} {
+		a := r.say(hello("input", long, "response_format", format, "max_new_tokens", 4, "stream", true))
+		require.Equal(t, 200, a.status, "%s", a.body)
+		clip, err := audio.Decode(a.body, format)
+		require.NoError(t, err)
+		assert.InDelta(t, float64(res.Samples)/24000, clip.Seconds(), .11)
+		assert.Equal(t, strconv.Itoa(4*pieces), a.trail.Get("X-Frames"))
+	}
+	a := r.say(hello("input", "***\n\n"+long+"\n\n* * *", "response_format", "wav", "max_new_tokens", 4))
+	assert.Equal(t, 200, a.status, "signs are left out")
+}
+
+// A text that says little is not spoken for minutes, even if the model never ends it, unless the client wants that.
+func TestShortTextsAreShort(t *testing.T) {
+	r := start(t, tiny(t, custom))
+	a := r.say(object{"input": "Huh?", "voice": "vivian", "seed": 7, "response_format": "wav"})
+	require.Equal(t, 200, a.status, "%s", a.body)
+	clip, err := audio.DecodeWAV(a.body)
+	require.NoError(t, err)
+	assert.Less(t, clip.Seconds(), 15.0)
+	a = r.say(hello("input", "Huh?", "response_format", "wav", "max_new_tokens", 200))
+	assert.Equal(t, "200", a.header.Get("X-Frames"))
+}

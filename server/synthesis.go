@@ -26,6 +26,7 @@ type synthesis struct {
 	events  bool   // as server-sent events
 	voice   string // name of the voice, "" if there is none
 	random  bool   // whether the seed was drawn
+	pieces  core.LongOptions
 
 	warnings []string
 	arrived  time.Time
@@ -62,6 +63,9 @@ func (m *model) plan(ctx context.Context, r *speechRequest) (*synthesis, error) 
 		}
 		req.MaxFrames = most
 	}
+	if r.maxFrames != nil {
+		y.pieces.PieceFrames = req.MaxFrames // else what the text should take, and plenty
+	}
 	req.Text, req.Language, req.Stream = r.input, r.language, y.stream
 	if req.Language == "" {
 		req.Language = s.opts.Language
@@ -73,7 +77,7 @@ func (m *model) plan(ctx context.Context, r *speechRequest) (*synthesis, error) 
 	if y.voice, y.warnings, err = m.cast(ctx, r, req); err != nil {
 		return nil, err
 	}
-	return y, m.engine.Check(req)
+	return y, m.engine.CheckLong(ctx, req, y.pieces)
 }
 
 // choose settles the format and whether it streams.
@@ -133,12 +137,13 @@ func (y *synthesis) run(ctx context.Context, w io.Writer) (err error) {
 	}()
 	out := &outlet{format: y.format, speed: y.speed, to: w}
 	defer out.discard()
-	y.total, err = y.model.engine.Synthesize(ctx, &y.request, func(pcm []float32) (err error) {
+	total, err := y.model.engine.SynthesizeLong(ctx, &y.request, y.pieces, func(pcm []float32) error {
 		if err := out.write(pcm); err != nil {
 			return err
 		}
 		return y.awaitFirst(ctx, w)
 	})
+	y.total = total.Result
 	if err != nil {
 		return err
 	}

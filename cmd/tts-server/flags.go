@@ -90,8 +90,8 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.lang, "lang", "auto", "language of requests that name none: a `name`, alias or ISO code")
 
 	f = flags.Group("Limits")
-	f.IntVar(&o.maxInput, "max-input", 4096, "`characters` of a text")
-	f.IntVar(&o.maxNew, "max-new", 0, "audio `frames`, 12.5 a second, that a request may ask for; 0 = all the model can")
+	f.IntVar(&o.maxInput, "max-input", 20000, "`characters` of a text; long ones are spoken piece by piece")
+	f.IntVar(&o.maxNew, "max-new", 0, "audio `frames`, 12.5 a second, that a request may ask for, for each piece of a text; 0 = all the model can")
 	f.IntVar(&o.maxBody, "max-body", 32, "`MiB` of a request's body")
 	f.IntVar(&o.queue, "max-queue", 32, "requests that may wait; `n` + 1 get status 429")
 	f.DurationVar(&o.queueTimeout, "queue-timeout", 2*time.Minute, "longest `time` to wait for a turn; 0 = any")
