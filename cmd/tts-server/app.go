@@ -22,6 +22,9 @@ import (
 	"github.com/libqwen/libqwen/server"
 )
 
+// name of the command.
+const name = "tts-server"
+
 // An app is one run of the command.
 type app struct {
 	stdout, stderr io.Writer
@@ -30,7 +33,7 @@ type app struct {
 
 // run executes the command line and returns the exit code; a failure is one line on stderr. Being asked to end is none.
 func (a *app) run(ctx context.Context, args []string) int {
-	console := cli.NewConsole(a.stderr, "tts-server")
+	console := cli.NewConsole(a.stderr, name)
 	return cli.Execute(ctx, newCommand(a.execute), args, cli.Streams{In: strings.NewReader(""), Out: a.stdout, Err: a.stderr}, console)
 }
 
@@ -76,18 +79,11 @@ func (a *app) serve(ctx context.Context, o *options, srv *server.Server, listene
 	}
 	loaded := make(chan *core.Engine, 1)
 	go func() {
-		e, err := o.load(log)
-		if err == nil {
-			if err = srv.Use(e, o.modelID()); err != nil {
-				e.Close()
-				err = cli.InputError{Err: err}
-			}
-		}
-		if err != nil {
+		if e, err := a.load(ctx, o, srv, log); err != nil {
 			failed <- err
-			return
+		} else {
+			loaded <- e
 		}
-		loaded <- e
 	}()
 	select {
 	case err := <-failed:
@@ -117,11 +113,23 @@ func drain(o *options, srv *server.Server, h *http.Server, loaded <-chan *core.E
 	return nil
 }
 
-func (o *options) load(log *slog.Logger) (*core.Engine, error) {
-	return core.Open(core.Options{
+// load opens the model, which may have to be fetched first, and gives it to the server.
+func (a *app) load(ctx context.Context, o *options, srv *server.Server, log *slog.Logger) (*core.Engine, error) {
+	if err := o.fetch(ctx, a.stderr); err != nil {
+		return nil, err
+	}
+	e, err := core.Open(core.Options{
 		TalkerPath: o.model, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
 		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, MaxBatch: o.batch, Logger: o.engineLogger(log),
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := srv.Use(e, o.modelID()); err != nil {
+		e.Close()
+		return nil, cli.InputError{Err: err}
+	}
+	return e, nil
 }
 
 func (o *options) scheme() string {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/hubtest"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
 )
@@ -68,13 +69,18 @@ type running struct {
 // serve runs the command with a tiny model on a free port.
 func serve(t *testing.T, more ...string) *running {
 	t.Helper()
+	return launch(t, append([]string{"--model", golden.GGUF(t, "tiny-customvoice-17", "F32"), "--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32")}, more...)...)
+}
+
+// launch runs the command on a free port.
+func launch(t *testing.T, args ...string) *running {
+	t.Helper()
 	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &running{t: t, log: &lockedBuffer{}, cancel: cancel, code: make(chan int, 1)}
 	address := make(chan string, 1)
 	a := &app{stdout: io.Discard, stderr: r.log, listening: func(s string) { address <- s }}
-	args := append([]string{"--model", golden.GGUF(t, "tiny-customvoice-17", "F32"), "--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"),
-		"--threads", "1", "--port", "0"}, more...)
+	args = append(args, "--threads", "1", "--port", "0")
 	go func() { r.code <- a.run(ctx, args) }()
 	select {
 	case r.url = <-address:
@@ -130,6 +136,25 @@ func TestServesUntilItIsStopped(t *testing.T) {
 	assert.Contains(t, r.log.String(), `"msg":"ended"`)
 	_, err = http.Get(r.url + "/health")
 	assert.Error(t, err)
+}
+
+func TestFetchesItsModel(t *testing.T) {
+	files := map[string][]byte{}
+	for file, model := range map[string]string{"qwen-talker-1.7b-base-F32.gguf": "tiny-base-17", "qwen-tokenizer-12hz-F32.gguf": "tiny-tokenizer-12hz"} {
+		data, err := os.ReadFile(golden.GGUF(t, model, "F32"))
+		require.NoError(t, err)
+		files[file] = data
+	}
+	hub := hubtest.New(t, files)
+	for k, v := range map[string]string{"HF_ENDPOINT": hub.URL, "HF_HUB_CACHE": t.TempDir(), "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": ""} {
+		t.Setenv(k, v)
+	}
+	r := launch(t, "--hf", hubtest.Repo)
+	r.ready(http.DefaultClient)
+	res, err := http.Get(r.url + "/v1/models/qwen-talker-1.7b-base-F32")
+	require.NoError(t, err)
+	res.Body.Close()
+	assert.Equal(t, 200, res.StatusCode)
 }
 
 func TestAModelThatIsNone(t *testing.T) {

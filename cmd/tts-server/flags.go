@@ -22,7 +22,7 @@ SIGTERM or Ctrl-C lets the requests under way end; a second one ends the process
 
 // options are the flags as given.
 type options struct {
-	model, codec, alias string
+	model, codec, hf, alias string
 
 	host             string
 	port             int
@@ -66,6 +66,7 @@ func newFlags(o *options) cli.Flags {
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
 	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
+	f.StringVar(&o.hf, "hf", "", "fetch both: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 
 	f = flags.Group("Address")
 	f.StringVar(&o.host, "host", "127.0.0.1", "listen on this `address`; 0.0.0.0 is all of IPv4, :: all")
@@ -133,9 +134,11 @@ func newCommand(serve func(cmd *cobra.Command, o *options) error) *cobra.Command
 // check refuses what needs no model to be seen wrong.
 func (o *options) check() error {
 	switch {
-	case o.model == "":
-		return cli.Usagef("--model is missing")
-	case o.codec == "":
+	case o.hf != "" && o.model != "":
+		return cli.Usagef("--hf and --model exclude each other")
+	case o.model == "" && o.hf == "":
+		return cli.Usagef("--model is missing, or --hf")
+	case o.codec == "" && o.hf == "":
 		return cli.Usagef("--codec is missing")
 	case o.port < 0 || o.port > 65535:
 		return cli.Usagef("--port %d is not in 0..65535", o.port)
