@@ -99,7 +99,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test onnx-test fuzz abi rust python clients-test install-test parity ## everything CI runs
+test: check go-test race hub-test onnx-test fuzz abi rust python clients-test packaging-test install-test parity ## everything CI runs
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md
@@ -143,7 +143,10 @@ hub-test: ## our cache of models and Python's huggingface_hub understand each ot
 test-vulkan: ggml ## the tests of GPUs, on Mesa's software Vulkan device (mesa-vulkan-drivers); CI runs them
 	GO='$(GO)' scripts/test-vulkan.sh
 
-.PHONY: clients-test
+.PHONY: clients-test packaging-test bench-server
+packaging-test: commands ## check the container and systemd files as far as that goes without running them
+	@bash scripts/lint-packaging.sh $(BUILD)
+
 clients-test: ggml ## OpenAI's Python client, and FFmpeg's decoders, against tts-server
 	@test -d $(BUILD)/clients/openai || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-warn-conflicts \
 	  --target $(BUILD)/clients openai==$(OPENAI) av==$(PYAV) openapi-spec-validator==$(OPENAPI)

@@ -41,6 +41,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.checkHealth {
+		return o.askHealth(cmd.Context())
+	}
 	log, err := o.logger(a.stderr)
 	if err != nil {
 		return err

@@ -163,6 +163,27 @@ func TestAModelThatIsNone(t *testing.T) {
 	assert.Contains(t, errs, "none.gguf")
 }
 
+func TestCheckHealth(t *testing.T) {
+	cert, key, _ := certificate(t, t.TempDir())
+	for _, more := range [][]string{nil, {"--tls-cert", cert, "--tls-key", key}} {
+		r := serve(t, more...)
+		_, port, err := net.SplitHostPort(r.url[strings.Index(r.url, "//")+2:])
+		require.NoError(t, err)
+		ask := append(more, "--check-health", "--host", "0.0.0.0", "--port", port)
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			code, _, errs := run(ask...)
+			if code == cli.ExitOK {
+				break
+			}
+			require.True(t, time.Now().Before(deadline), errs)
+			require.Contains(t, errs, "503")
+		}
+		r.stop()
+		code, _, _ := run(ask...)
+		assert.Equal(t, cli.ExitIO, code)
+	}
+}
+
 func TestAPortThatIsTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -55,6 +55,7 @@ type options struct {
 	logFormat        string
 	logLevel         string
 	verbose          bool
+	checkHealth      bool
 }
 
 // keyEnv holds an API key, for those who would rather not have it among the flags.
@@ -113,6 +114,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.codecBF16, "codec-bf16", false, "faster, coarser codec on CPUs that multiply BF16")
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
+	f.BoolVar(&o.checkHealth, "check-health", false, "ask the server at --host and --port whether it is ready, and exit with 0 if so")
 	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log on stderr: text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "log from this `level` on: debug, info, warn or error")
 	return flags
@@ -134,6 +136,8 @@ func newCommand(serve func(cmd *cobra.Command, o *options) error) *cobra.Command
 // check refuses what needs no model to be seen wrong.
 func (o *options) check() error {
 	switch {
+	case o.checkHealth:
+		return nil
 	case o.hf != "" && o.model != "":
 		return cli.Usagef("--hf and --model exclude each other")
 	case o.model == "" && o.hf == "":
