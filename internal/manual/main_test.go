@@ -84,6 +84,17 @@ func TestRoffOfPlainCobraHelp(t *testing.T) {
 		".SH OPTIONS\n.SS \"Flags\"\n.TP\n.B \\-f, \\-\\-force\ndo\n", p.roff(""))
 }
 
+func TestSummary(t *testing.T) {
+	for about, want := range map[string]string{
+		"Speaks.":                         "Speaks",
+		"Speaks. Well.":                   "Speaks",
+		"Makes files: of wood. Or stone.": "Makes files",
+		"Tells of x (or y: z) what it is": "Tells of x (or y: z) what it is",
+	} {
+		assert.Equal(t, want, (&page{about: []string{about}}).summary())
+	}
+}
+
 func TestParseHelpRefuses(t *testing.T) {
 	for _, help := range []string{"", "libqwen abc\n", "Makes it.\n", "Usage: x\n"} {
 		_, err := parseHelp("x", help)

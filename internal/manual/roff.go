@@ -36,11 +36,11 @@ func (p *page) roff(date string) string {
 	return b.String()
 }
 
-// summary is the first sentence of the description, or what of it stands before a colon.
+// summary is the first sentence of the description, or what of it stands before a colon that is not in parentheses.
 func (p *page) summary() string {
-	text := strings.Join(p.about, " ")
-	for _, end := range []string{". ", ": "} {
-		text, _, _ = strings.Cut(text, end)
+	text, _, _ := strings.Cut(strings.Join(p.about, " "), ". ")
+	if head, _, _ := strings.Cut(text, ": "); strings.Count(head, "(") == strings.Count(head, ")") {
+		text = head
 	}
 	return strings.TrimRight(text, ".")
 }

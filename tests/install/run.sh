@@ -126,6 +126,19 @@ if need pkg-config pkg-config "the C examples"; then
       cargo build --quiet --locked --example hello)
     hello "$root/build/rust-installed/debug/examples/hello" rust
     ok "Rust by pkg-config"
+
+    builds() { # VARIABLE=VALUE…: whether the build script of libqwen-sys is content
+      (cd "$root/bindings/rust" && env CARGO_TARGET_DIR="$root/build/rust-installed" "$@" \
+        cargo check --quiet --locked -p libqwen-sys) >log 2>&1
+    }
+    ! builds PKG_CONFIG_LIBDIR=/none || fail "libqwen-sys must see that there is no libqwen"
+    grep -q "libqwen was not found. Install it" log || { cat log >&2; fail "what libqwen-sys says where there is no libqwen"; }
+    ! builds QWEN_LIB_DIR=/none || fail "libqwen-sys must see that QWEN_LIB_DIR does not exist"
+    grep -q "QWEN_LIB_DIR=/none: no such directory" log || { cat log >&2; fail "what libqwen-sys says of QWEN_LIB_DIR"; }
+    builds PKG_CONFIG_LIBDIR=/none QWEN_LIB_DIR="$prefix/lib" || { cat log >&2; fail "QWEN_LIB_DIR"; }
+    builds PKG_CONFIG_LIBDIR=/none QWEN_NO_PKG_CONFIG=1 || { cat log >&2; fail "QWEN_NO_PKG_CONFIG"; }
+    builds PKG_CONFIG_LIBDIR=/none DOCS_RS=1 || { cat log >&2; fail "DOCS_RS"; }
+    ok "libqwen-sys: what it looks at, and what it says"
   fi
 fi
 

@@ -39,6 +39,7 @@ impl Chunk {
 /// synthesis, within a frame. The engine computes ahead of whoever reads; a synthesis is bounded by
 /// [`Request::max_frames`], 7.5 KiB a frame.
 #[derive(Debug)]
+#[must_use = "dropping a stream stops the synthesis"]
 pub struct Stream {
     chunks: Receiver<Chunk>,
     stop: Arc<AtomicBool>,
