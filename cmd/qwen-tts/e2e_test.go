@@ -495,4 +495,19 @@ func TestTheSecondFamily(t *testing.T) {
 		assert.Equal(t, c.code, code, stderr)
 		assert.Contains(t, stderr, c.want)
 	}
+
+// A checkpoint's directory holds both models, and needs no conversion.
+func TestSpeaksWithACheckpoint(t *testing.T) {
+	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
+	dir := filepath.Join(golden.Checkpoints(t), "tiny-customvoice-17")
+	say := func(args ...string) []byte {
+		out := filepath.Join(t.TempDir(), "out.wav")
+		code, _, stderr := run(context.Background(), "Good morning!", append(args, "--speaker", "vivian", "--seed", "3", "--max-new", "3", "-o", out)...)
+		require.Zero(t, code, stderr)
+		data, err := os.ReadFile(out)
+		require.NoError(t, err)
+		return data
+	}
+	want := say("--model", golden.GGUF(t, "tiny-customvoice-17", "BF16"), "--codec", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"))
+	assert.Equal(t, want, say("--model", dir))
 }
