@@ -495,6 +495,7 @@ func TestTheSecondFamily(t *testing.T) {
 		assert.Equal(t, c.code, code, stderr)
 		assert.Contains(t, stderr, c.want)
 	}
+}
 
 // A checkpoint's directory holds both models, and needs no conversion.
 func TestSpeaksWithACheckpoint(t *testing.T) {
