@@ -90,3 +90,33 @@ func rows(n int) *prompt.Prompt {
 	}
 	return p
 }
+
+// BenchmarkLanes is a frame of several sequences at once: the codes 1.. and the Talker's step.
+func BenchmarkLanes(b *testing.B) {
+	m, _, _, _ := full(b, 1)
+	for _, lanes := range []int{1, 2, 4, 8, 16} {
+		b.Run(fmt.Sprint(lanes), func(b *testing.B) {
+			talker, err := m.NewTalkerOf(4096, lanes)
+			require.NoError(b, err)
+			defer talker.Close()
+			p, err := m.NewCodePredictorOf(talker.Hidden(), lanes)
+			require.NoError(b, err)
+			defer p.Close()
+			draws, feeds := make([]lm.Draw, lanes), make([]lm.Feed, lanes)
+			for i := range lanes {
+				require.NoError(b, talker.Start(i, rows(37), nil))
+				for done := false; !done; {
+					done, err = talker.Advance(i)
+					require.NoError(b, err)
+				}
+				draws[i] = lm.Draw{Lane: i, Code0: 7, Sampler: sample.New(sample.Config{Vocab: m.CodecVocab, EOS: int32(m.CodecVocab - 1)})}
+				feeds[i] = lm.Feed{Lane: i, Codes: p.Codes(i)}
+			}
+			for b.Loop() {
+				require.NoError(b, p.FrameAll(draws))
+				require.NoError(b, talker.StepAll(feeds))
+			}
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*lanes), "ms/frame")
+		})
+	}
+}
