@@ -65,7 +65,7 @@ func (c *Codec) open(opts Options) error {
 	if c.be, err = (chooser{log, threads}).open(placed.codec); err != nil {
 		return err
 	}
-	c.extractor.be = c.be
+	c.extractor.be, c.extractor.turn = c.be, newQueue(1)
 	if c.decoder, err = loadVocoder(c.be, c.extractor.tokenizer, &opts); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *Codec) Decode(ctx context.Context, codes [][]int32, emit func(pcm []flo
 	}
 	whole, _ := c.decoder.widths()
 	width := min(whole, framesFor(defaultChunkSeconds, c.Hop()))
-	s, err := c.decoder.newStream(width)
+	s, err := c.decoder.newStream(c.be, width)
 	if err != nil {
 		return loadError("codec", err)
 	}

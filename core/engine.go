@@ -89,8 +89,9 @@ type Engine struct {
 	extractor *extractor // of voices from reference clips
 	primed    *lru[uint64, primed]
 
-	turn    queue
-	session *session // reused from synthesis to synthesis by whose turn it is
+	turn    *queue   // of the places below
+	session *session // the only place, reused from synthesis to synthesis by whose turn it is
+	group   *group   // or several, whose syntheses are computed together
 
 	mu      sync.Mutex // guards closed and the count of running calls
 	closed  bool
@@ -258,9 +259,25 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if e.opts.Context > 0 {
 		e.context = min(e.context, e.opts.Context)
 	}
-	e.extractor = &extractor{be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, codecPath: e.opts.codecPath(), cache: newLRU[voiceID, *Voice](cachedVoices)}
+	e.extractor = &extractor{turn: newQueue(1), be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, codecPath: e.opts.codecPath(), cache: newLRU[voiceID, *Voice](cachedVoices)}
 	e.primed = newLRU[uint64, primed](primedBytes)
-	e.session, err = e.newSession(nil)
+	if e.opts.MaxBatch > 1 && e.be.HasKernels() { // clips are listened to beside the group
+		if e.extractor.be, err = ggml.OpenCPU(1); err != nil {
+			return as(ErrBackend, err)
+		}
+	}
+	return e.openPlaces()
+}
+
+// openPlaces makes what syntheses are computed in.
+func (e *Engine) openPlaces() (err error) {
+	n := max(1, e.opts.MaxBatch)
+	e.turn = newQueue(n)
+	if n == 1 {
+		e.session, err = e.newSession(nil)
+		return err
+	}
+	e.group, err = newGroup(e, n)
 	return err
 }
 
@@ -319,7 +336,13 @@ func (e *Engine) release() {
 	if e.session != nil {
 		e.session.close()
 	}
+	if e.group != nil {
+		e.group.close()
+	}
 	e.extractor.free()
+	if x := e.extractor; x != nil && x.be != nil && x.be != e.be {
+		x.be.Close()
+	}
 	if e.decoder != nil {
 		e.decoder.Free()
 	}

@@ -1,9 +1,14 @@
 package core
 
-import "container/list"
+import (
+	"container/list"
+	"sync"
+)
 
 // lru remembers values by key, up to a total cost; the ones not used for longest are forgotten.
+// Several goroutines may use it.
 type lru[K comparable, V any] struct {
+	mu    sync.Mutex
 	limit int
 	total int
 	order list.List // of lruEntry, the one used last at the front
@@ -21,6 +26,8 @@ func newLRU[K comparable, V any](limit int) *lru[K, V] {
 }
 
 func (c *lru[K, V]) get(key K) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	e := c.byKey[key]
 	if e == nil {
 		return v, false
@@ -31,6 +38,8 @@ func (c *lru[K, V]) get(key K) (v V, ok bool) {
 
 // put remembers a value; one that costs more than the limit is not remembered at all.
 func (c *lru[K, V]) put(key K, v V, cost int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if e := c.byKey[key]; e != nil {
 		c.remove(e)
 	}

@@ -13,7 +13,7 @@ const decodeFrames = 4
 // output turns codes into audio and hands it on, a frame at a time when streaming, else a few. The codec works beside
 // the language models where it has threads of its own; what it has done is handed on when the next frame comes.
 type output struct {
-	s     *session
+	s     *decoding
 	u     *utterance
 	width int    // frames decoded at once
 	most  int    // width doubles up to here
@@ -25,7 +25,7 @@ type output struct {
 	clipped int // samples handed on that are at full scale
 }
 
-func newOutput(s *session, u *utterance) *output {
+func newOutput(s *decoding, u *utterance) *output {
 	o := &output{s: s, u: u, width: s.engine.decodeWidth(), most: s.engine.decodeWidth()}
 	if u.req.Stream {
 		_, streamed := s.engine.decoder.widths()
@@ -72,6 +72,18 @@ func (o *output) collect(wait bool) error {
 	if o.ahead == nil || !o.s.worker.done(wait) {
 		return nil
 	}
+	return o.take()
+}
+
+// ready tells when the codec has done what it is at; take hands it on then.
+func (o *output) ready() <-chan struct{} {
+	if o.ahead == nil {
+		return nil
+	}
+	return o.s.worker.ready
+}
+
+func (o *output) take() error {
 	b := o.ahead
 	o.ahead, o.spare = nil, b
 	o.u.result.Timings.Codec += b.took

@@ -19,28 +19,34 @@ type primed struct {
 const primeFrames = 64
 
 // prime readies the codec to go on from a reference's frames. The second time it only has to remember.
-func (s *session) prime(u *utterance) error {
-	s.stream.Reset()
+func (d *decoding) prime(u *utterance) error {
+	d.stream.Reset()
 	codes := u.prompt.RefCodes
 	if len(codes) == 0 {
 		return nil
 	}
 	key := hashCodes(codes)
-	if p, ok := s.engine.primed.get(key); ok && slices.EqualFunc(p.codes, codes, slices.Equal) {
-		s.stream.restore(p.snapshot)
+	if p, ok := d.engine.primed.get(key); ok && slices.EqualFunc(p.codes, codes, slices.Equal) {
+		d.stream.restore(p.snapshot)
 		return nil
 	}
 	for part := range slices.Chunk(codes, primeFrames) {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.stream.Prime(part); err != nil {
+		if err := d.primePart(part); err != nil {
 			return fmt.Errorf("reference: %w", err)
 		}
 	}
-	p := primed{(&Voice{Codes: codes}).clone().Codes, s.stream.snapshot()}
-	s.engine.primed.put(key, p, p.snapshot.Bytes())
+	p := primed{(&Voice{Codes: codes}).clone().Codes, d.stream.snapshot()}
+	d.engine.primed.put(key, p, p.snapshot.Bytes())
 	return nil
+}
+
+func (d *decoding) primePart(codes [][]int32) error {
+	d.worker.turns.take(1)
+	defer d.worker.turns.give(1)
+	return d.stream.Prime(codes)
 }
 
 // hashCodes is the FNV-1a hash of the codes of some frames.

@@ -9,53 +9,60 @@ import (
 // pollEvery is how often a waiter looks at a context that cannot wake it.
 const pollEvery = 20 * time.Millisecond
 
-// queue lets one caller in at a time, first come first served.
+// queue gives out places, first come first served.
 type queue struct {
 	mu      sync.Mutex
-	busy    bool
-	waiting []chan struct{}
+	free    []int // the one given out next at the end
+	waiting []chan int
 }
 
-// enter waits for the caller's turn. It returns the context's error if that ends first; contexts are also polled,
-// on the calling goroutine, since those that stand for a C callback have no channel.
-func (q *queue) enter(ctx context.Context) error {
+// newQueue has the places 0 to n-1.
+func newQueue(n int) *queue {
+	q := &queue{}
+	for i := n - 1; i >= 0; i-- {
+		q.free = append(q.free, i)
+	}
+	return q
+}
+
+// enter waits for a place. It returns the context's error if that ends first; contexts are also polled, on the calling
+// goroutine, since those that stand for a C callback have no channel.
+func (q *queue) enter(ctx context.Context) (place int, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	turn := q.register()
-	if turn == nil {
-		return nil
-	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-turn:
-			return nil
+		case place := <-turn:
+			return place, nil
 		case <-ctx.Done():
 		case <-tick.C:
 		}
 		if err := ctx.Err(); err != nil {
 			q.giveUp(turn)
-			return err
+			return 0, err
 		}
 	}
 }
 
-// register takes the turn at once (nil) or a place in the queue.
-func (q *queue) register() chan struct{} {
+// register gives a channel that a place will come from, or has come already.
+func (q *queue) register() chan int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.busy {
-		q.busy = true
-		return nil
+	turn := make(chan int, 1)
+	if last := len(q.free) - 1; last >= 0 {
+		turn <- q.free[last]
+		q.free = q.free[:last]
+	} else {
+		q.waiting = append(q.waiting, turn)
 	}
-	turn := make(chan struct{})
-	q.waiting = append(q.waiting, turn)
 	return turn
 }
 
-func (q *queue) giveUp(turn chan struct{}) {
+func (q *queue) giveUp(turn chan int) {
 	q.mu.Lock()
 	for i, w := range q.waiting {
 		if w == turn {
@@ -65,17 +72,17 @@ func (q *queue) giveUp(turn chan struct{}) {
 		}
 	}
 	q.mu.Unlock()
-	q.leave() // the turn came in the same moment: pass it on
+	q.leave(<-turn) // the place came in the same moment: pass it on
 }
 
-// leave passes the turn on.
-func (q *queue) leave() {
+// leave gives a place back.
+func (q *queue) leave(place int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
-		q.busy = false
+		q.free = append(q.free, place)
 		return
 	}
-	close(q.waiting[0])
+	q.waiting[0] <- place
 	q.waiting = q.waiting[1:]
 }

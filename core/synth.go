@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/core/sample"
 	"github.com/libqwen/libqwen/ggml"
@@ -29,12 +28,13 @@ func (e *Engine) Synthesize(ctx context.Context, req *Request, emit func(pcm []f
 		return Result{}, err
 	}
 	u.start, u.emit, u.ctx = start, emit, closing{ctx, e}
-	if err := e.turn.enter(u.ctx); err != nil {
+	place, err := e.turn.enter(u.ctx)
+	if err != nil {
 		return Result{Seed: u.result.Seed, Finish: FinishCancelled}, cancelled(err)
 	}
-	defer e.turn.leave()
+	defer e.turn.leave(place)
 	if err = u.listen(); err == nil {
-		err = u.speak()
+		err = u.speak(place)
 	}
 	u.result.Timings.Sampling, u.result.Timings.Total = u.sampler.Took(), time.Since(start)
 	e.report(u)
@@ -155,67 +155,89 @@ func randomSeed() int64 {
 	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
 }
 
-// speak runs the utterance in the engine's session, or in one of its own if stages are wanted.
-func (u *utterance) speak() error {
-	s := u.engine.session
+// speak runs the utterance in its place, or in a session of its own if stages are wanted.
+func (u *utterance) speak(place int) error {
 	if u.req.DumpDir != "" {
-		d, err := newDump(u.req.DumpDir)
-		if err != nil {
-			return err
-		}
-		tapped, err := u.engine.newSession(d)
-		if err != nil {
-			return err
-		}
-		defer tapped.close()
-		if err := u.generate(tapped); err != nil {
-			return err
-		}
-		return d.write(u)
+		return u.speakAndDump()
 	}
-	return u.generate(s)
+	if g := u.engine.group; g != nil {
+		return u.generate(g.places[place])
+	}
+	return u.generate(u.engine.session)
 }
 
-// generate is the loop: hidden state -> code 0 -> the frame's other codes -> audio -> next hidden state.
-func (u *utterance) generate(s *session) error {
-	if err := s.start(u); err != nil {
+func (u *utterance) speakAndDump() error {
+	d, err := newDump(u.req.DumpDir)
+	if err != nil {
+		return err
+	}
+	if g := u.engine.group; g != nil {
+		g.compute.Lock() // on the group's device
+		defer g.compute.Unlock()
+	}
+	tapped, err := u.engine.newSession(d)
+	if err != nil {
+		return err
+	}
+	defer tapped.close()
+	if err := u.generate(tapped); err != nil {
+		return err
+	}
+	return d.write(u)
+}
+
+// performer generates an utterance's frames and has what decodes them: a session by itself, or a place in a group.
+type performer interface {
+	decoder() *decoding
+	// begin reads the prompt, or has it read.
+	begin(u *utterance) error
+	// next returns the codes of the next frame, valid until it is called again, or nil if the model has ended the speech.
+	// Audio that is ready meanwhile goes to out.
+	next(u *utterance, out *output) ([]int32, error)
+	// end leaves the utterance.
+	end()
+}
+
+// generate is the loop: frame by frame, codes -> audio.
+func (u *utterance) generate(s performer) error {
+	defer s.end()
+	if err := s.decoder().start(u); err != nil {
 		return u.failed(err)
 	}
 	var err error
 	if u.codes, err = startCodeDump(); err != nil {
 		return err
 	}
-	out := newOutput(s, u)
+	out := newOutput(s.decoder(), u)
 	defer out.abandon()
-	logits, err := s.prefill(u)
+	err = s.begin(u)
 	for frame := 0; err == nil && frame < u.req.MaxFrames; frame++ {
-		if err = u.ctx.Err(); err != nil {
+		var codes []int32
+		if codes, err = s.next(u, out); err != nil {
 			break
 		}
-		var c0 int32
-		if c0, err = u.sampler.Talker(frame, logits); err != nil {
-			break
-		}
-		s.dump.hidden(s.talker, logits, c0)
-		if c0 == u.engine.vocab.Codec.EOS {
+		if codes == nil {
 			u.result.Finish = FinishStop
 			break
 		}
-		var codes []int32
-		if codes, err = s.frame(u, c0, frame); err != nil {
-			break
+		if err = u.codes.add(codes); err == nil {
+			err = out.add(codes)
 		}
-		if err = out.add(codes); err != nil {
-			break
-		}
-		u.progress(frame + 1)
-		if frame+1 < u.req.MaxFrames {
-			logits, err = s.step(u, codes, frame)
+		if err == nil {
+			u.progress(frame + 1)
 		}
 	}
 	err = out.end(err)
 	out.judge()
 	return u.finish(err)
+}
+
+// xvector of the speaker, nil if the prompt has no place for it.
+func (u *utterance) xvector() []float32 {
+	if u.voice == nil {
+		return nil
+	}
+	return u.voice.XVector
 }
 
 // progress counts a generated frame.
@@ -255,100 +277,6 @@ func (u *utterance) failed(err error) error {
 }
 
 func cancelled(err error) error { return as(ErrCancelled, err) }
-
-// session is the state of one synthesis at a time: the caches, graphs and carried state of each model.
-type session struct {
-	engine    *Engine
-	talker    *lm.Talker
-	predictor *lm.CodePredictor
-	stream    vocoderStream
-	worker    *worker
-	batches   [2]batch // frames gathered, and frames being decoded
-	dump      *dump    // nil unless stages are wanted
-}
-
-func (e *Engine) newSession(d *dump) (*session, error) {
-	s := &session{engine: e, dump: d}
-	err := s.open()
-	if err != nil {
-		s.close()
-		if errors.Is(err, ggml.ErrMemory) {
-			return nil, as(ErrMemory, err)
-		}
-		return nil, as(ErrBackend, err)
-	}
-	return s, nil
-}
-
-func (s *session) open() (err error) {
-	e := s.engine
-	if s.talker, err = e.lm.NewTalker(e.context, s.dump.talkerProbe()); err != nil {
-		return err
-	}
-	if s.predictor, err = e.lm.NewCodePredictor(s.talker.Hidden(), s.dump.predictorProbe()); err != nil {
-		return err
-	}
-	if s.stream, err = e.decoder.newStream(e.decodeWidth()); err != nil {
-		return err
-	}
-	s.worker = newWorker(s.stream, e.decoder.Hop(), e.beside())
-	for i := range s.batches {
-		s.batches[i] = newBatch(e.decodeWidth(), e.lm.Codebooks, e.decoder.Hop())
-	}
-	return nil
-}
-
-func (s *session) close() {
-	if s.predictor != nil {
-		s.predictor.Close()
-	}
-	if s.talker != nil {
-		s.talker.Close()
-	}
-	if s.worker != nil {
-		s.worker.stop()
-	}
-	if s.stream != nil {
-		s.stream.Close()
-	}
-}
-
-// start readies the codec.
-func (s *session) start(u *utterance) error {
-	begin := time.Now()
-	err := s.prime(u)
-	u.result.Timings.Codec += time.Since(begin)
-	return err
-}
-
-func (s *session) prefill(u *utterance) ([]float32, error) {
-	begin := time.Now()
-	var xvector []float32
-	if u.voice != nil {
-		xvector = u.voice.XVector
-	}
-	logits, err := s.talker.Prefill(u.ctx, u.prompt, xvector)
-	u.result.Timings.Prefill = time.Since(begin)
-	return logits, err
-}
-
-func (s *session) frame(u *utterance, c0 int32, frame int) ([]int32, error) {
-	begin := time.Now()
-	codes, err := s.predictor.Frame(c0, frame, u.sampler)
-	u.result.Timings.Predictor += time.Since(begin)
-	s.dump.frame(codes)
-	if err == nil {
-		err = u.codes.add(codes)
-	}
-	return codes, err
-}
-
-func (s *session) step(u *utterance, codes []int32, frame int) ([]float32, error) {
-	begin := time.Now()
-	logits, err := s.talker.Step(codes, frame)
-	u.result.Timings.Talker += time.Since(begin)
-	return logits, err
-}
 
 // report logs how long the stages took, in the form that bench reads.
 func (e *Engine) report(u *utterance) {

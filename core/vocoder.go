@@ -27,8 +27,8 @@ type vocoder interface {
 	Bytes() (inPlace, copied uint64)
 	Free()
 
-	// newStream makes a stream that decodes at most width frames at once.
-	newStream(width int) (vocoderStream, error)
+	// newStream makes a stream that decodes at most width frames at once, on a backend if it computes with ggml.
+	newStream(be *ggml.Backend, width int) (vocoderStream, error)
 	// widths are how many frames are best decoded at once: at most, for a whole utterance and for a streamed one.
 	widths() (whole, streamed int)
 }
@@ -114,8 +114,8 @@ func (v ggmlVocoder) Describe() string { return "" }
 
 func (v ggmlVocoder) widths() (whole, streamed int) { return decodeFrames, 1 }
 
-func (v ggmlVocoder) newStream(width int) (vocoderStream, error) {
-	s, err := v.NewStream(width)
+func (v ggmlVocoder) newStream(be *ggml.Backend, width int) (vocoderStream, error) {
+	s, err := v.NewStreamOn(be, width)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (v onnxVocoder) widths() (whole, streamed int) {
 	return onnx.MaxWidth, 25
 }
 
-func (v onnxVocoder) newStream(width int) (vocoderStream, error) {
+func (v onnxVocoder) newStream(_ *ggml.Backend, width int) (vocoderStream, error) {
 	s, err := v.NewStream(width)
 	if err != nil {
 		return nil, err

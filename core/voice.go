@@ -41,10 +41,11 @@ func (e *Engine) extractVoice(ctx context.Context, pcm []float32, codes bool) (*
 		return nil, err
 	}
 	ctx = closing{ctx, e}
-	if err := e.turn.enter(ctx); err != nil {
+	place, err := e.turn.enter(ctx)
+	if err != nil {
 		return nil, cancelled(err)
 	}
-	defer e.turn.leave()
+	defer e.turn.leave(place)
 	return e.extractor.voice(ctx, pcm, codes)
 }
 
@@ -87,8 +88,9 @@ func monotonous(codes [][]int32) bool {
 }
 
 // extractor turns reference clips into voices. Its encoders are loaded when they are first needed, since most
-// programs never clone. It is used by whose turn it is.
+// programs never clone.
 type extractor struct {
+	turn              *queue // one clip at a time
 	be                *ggml.Backend
 	talker, tokenizer *gguf.File // tokenizer: nil with an ONNX vocoder
 	decoder           vocoder    // what will read the codes
@@ -104,8 +106,12 @@ func (x *extractor) voice(ctx context.Context, pcm []float32, codes bool) (*Voic
 	if v, ok := x.cache.get(key); ok {
 		return v.clone(), nil
 	}
+	turn, err := x.turn.enter(ctx)
+	if err != nil {
+		return nil, cancelled(err)
+	}
+	defer x.turn.leave(turn)
 	v := &Voice{}
-	var err error
 	if v.XVector, err = x.embed(ctx, pcm); err != nil {
 		return nil, err
 	}

@@ -49,17 +49,20 @@ func (b *batch) decode(s vocoderStream, hop int) {
 type worker struct {
 	stream vocoderStream
 	hop    int
+	turns  turns         // one is taken for each batch
 	jobs   chan *batch   // nil: decode at once
 	ready  chan struct{} // a batch is done
 }
 
-func newWorker(s vocoderStream, hop int, beside bool) *worker {
-	w := &worker{stream: s, hop: hop, ready: make(chan struct{}, 1)}
+func newWorker(s vocoderStream, hop int, beside bool, turns turns) *worker {
+	w := &worker{stream: s, hop: hop, turns: turns, ready: make(chan struct{}, 1)}
 	if beside {
 		w.jobs = make(chan *batch)
 		go func() {
 			for b := range w.jobs {
+				w.turns.take(1)
 				b.decode(w.stream, w.hop)
+				w.turns.give(1)
 				w.ready <- struct{}{}
 			}
 		}()

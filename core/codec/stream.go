@@ -23,6 +23,7 @@ var ErrCodes = errors.New("invalid codes")
 // needed. It is not safe for concurrent use, and neither are two streams on the same backend.
 type Stream struct {
 	d     *Decoder
+	be    *ggml.Backend
 	convs *ggml.Arena
 	rows  map[*past]ggml.Tensor
 	cache *nn.Cache
@@ -55,17 +56,21 @@ type pass struct {
 // NewStream makes a stream whose graphs decode at most maxWidth frames at a time; 0 is the default, 16 the most. The
 // samples do not depend on it, beyond rounding on backends whose kernels round by width: on the CPU they are the same
 // bits. Wider is hardly faster and takes memory in proportion (full size: 9 MiB a frame).
-func (d *Decoder) NewStream(maxWidth int) (*Stream, error) {
+func (d *Decoder) NewStream(maxWidth int) (*Stream, error) { return d.NewStreamOn(d.be, maxWidth) }
+
+// NewStreamOn is NewStream for another backend that can use the decoder's weights where they are: of the CPU, if they are
+// in memory of the host. Streams on backends of their own can decode at the same time.
+func (d *Decoder) NewStreamOn(be *ggml.Backend, maxWidth int) (*Stream, error) {
 	if maxWidth <= 0 {
 		maxWidth = DefaultWidth
 	}
-	s := &Stream{d: d, full: newLane(min(maxWidth, maxGraphWidth), true), front: newLane(maxGraphWidth, false)}
+	s := &Stream{d: d, be: be, full: newLane(min(maxWidth, maxGraphWidth), true), front: newLane(maxGraphWidth, false)}
 	var err error
-	if s.convs, s.rows, err = newMemory(d.be, d.convs()); err != nil {
+	if s.convs, s.rows, err = newMemory(be, d.convs()); err != nil {
 		return nil, fmt.Errorf("codec: %w", err)
 	}
 	c := d.cfg.Decoder
-	if s.cache, err = nn.NewCache(d.be, c.Layers, c.slots(), ggml.F32, c.Attention); err != nil {
+	if s.cache, err = nn.NewCache(be, c.Layers, c.slots(), ggml.F32, c.Attention); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("codec: %w", err)
 	}
@@ -206,7 +211,7 @@ func (s *Stream) build(width int, samples bool) (*pass, error) {
 	d, c := s.d, &s.d.cfg.Decoder
 	p := &pass{width: width, ids: make([]int32, width*c.Codebooks)}
 	var err error
-	p.graph, err = ggml.Build(d.be, maxNodes(c), s.taps != nil, func(b *ggml.Builder) {
+	p.graph, err = ggml.Build(s.be, maxNodes(c), s.taps != nil, func(b *ggml.Builder) {
 		p.codes = b.Input("codes", ggml.I32, width, c.Codebooks)
 		p.span = d.front.Transformer.span(b, s.cache, width)
 		m := &memory{b: b, rows: s.rows}
