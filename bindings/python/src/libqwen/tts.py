@@ -226,9 +226,10 @@ class TTS:
         """Loads ``talker`` (``qwen-talker-*.gguf``) and ``codec`` (``qwen-tokenizer-12hz-*.gguf``).
 
         Args:
-            talker: the GGUF file of the Talker and CodePredictor.
-            codec: the GGUF file of the speech tokenizer.
-            device: "auto", "cpu" or a name that :func:`libqwen.devices` lists.
+            talker: the GGUF file of the Talker and CodePredictor, or a checkpoint's folder.
+            codec: the GGUF file of the speech tokenizer, a checkpoint's folder, or an ONNX vocoder.
+            device: "auto", "cpu" or a name that :func:`libqwen.devices` lists; several, separated by commas, to take
+                the first that works; "cuda:0/cpu" for the language models on one and the codec on another.
             n_threads: CPU threads; 0 takes ``QWEN_THREADS``, else what the process may use.
             n_ctx: most positions (prompt and frames) of one synthesis; 0 is what the model allows.
             max_batch: syntheses that may be computed together.
