@@ -51,6 +51,28 @@ func TestTheSecondFamilySpeaks(t *testing.T) {
 	}
 }
 
+// TestTheSecondFamilyAndItsVocoder: a folder without a speech tokenizer's file speaks by the ONNX vocoder in it.
+func TestTheSecondFamilyAndItsVocoder(t *testing.T) {
+	testenv.ONNXRuntime(t)
+	dir := modelDir(t, map[string]string{custom: "qwen3-tts-1.7b-customvoice"}, false)
+	require.NoError(t, os.Remove(filepath.Join(dir, "qwen-tokenizer-12hz-F32.gguf")))
+	onnx := golden.ONNX(t, "tiny-vocoder")
+	for from, to := range map[string]string{onnx: "qwen3-tts-vocoder.onnx", filepath.Join(filepath.Dir(onnx), "model.safetensors"): "model.safetensors"} {
+		data, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), data, 0o666))
+	}
+	assert.True(t, core.HoldsCodec(dir))
+	want, _, err := speak(shared(t, custom), sampled(5))
+	require.NoError(t, err)
+	e, err := core.OpenModelDir(dir, "")
+	require.NoError(t, err)
+	defer e.Close()
+	got, _, err := speak(e, sampled(5))
+	require.NoError(t, err)
+	assert.Greater(t, golden.SNR(got, want), 60.0)
+}
+
 // TestTheSecondFamilyClones: a base model of three files, by paths; an embedding in place of the reference's.
 func TestTheSecondFamilyClones(t *testing.T) {
 	talker, predictor, tokenizer := golden.Second(t, base, "F32").Write(t, t.TempDir(), "tiny")

@@ -57,13 +57,14 @@ type Choice struct {
 	Predictor string // GGUF of the code predictor, where that is apart
 	Tokenizer string // GGUF of the text tokenizer, where that is apart
 	Vocoder   string // ONNX file that decodes codes
+	Weights   string // of the vocoder, where they are not in its file
 
 	Checkpoint []string // instead of all these: the files of an original checkpoint
 }
 
 // Files are all files of the choice, in the order of the fields.
 func (c Choice) Files() []string {
-	files := []string{c.Talker, c.Codec, c.Predictor, c.Tokenizer, c.Vocoder}
+	files := []string{c.Talker, c.Codec, c.Predictor, c.Tokenizer, c.Vocoder, c.Weights}
 	return append(slices.DeleteFunc(files, func(s string) bool { return s == "" }), c.Checkpoint...)
 }
 
@@ -197,6 +198,9 @@ func companions(files []file, f file) Choice {
 		c.Predictor, c.Tokenizer = pick(predictor, true), pick(tokenizer, true)
 	}
 	c.Codec, c.Vocoder = pick(codec, false), pick(vocoder, false)
+	if weights := c.Vocoder + ".data"; slices.ContainsFunc(files, func(f file) bool { return f.name == weights }) {
+		c.Weights = weights
+	}
 	return c
 }
 

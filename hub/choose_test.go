@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,8 +70,8 @@ func TestChoose(t *testing.T) {
 			Tokenizer: "qwen3-tts-1.7b-base-tokenizer.gguf", Vocoder: "qwen3-tts-vocoder.onnx"}},
 		{split, "q4_k", hub.Choice{Talker: "qwen3-tts-1.7b-base-talker-q4_k.gguf", Predictor: "qwen3-tts-1.7b-base-code-predictor-f16.gguf",
 			Tokenizer: "qwen3-tts-1.7b-base-tokenizer.gguf", Vocoder: "qwen3-tts-vocoder.onnx"}},
-		{names("qwen3-tts-1.7b-customvoice-q8_0.gguf", "qwen3-tts-vocoder.onnx"), "",
-			hub.Choice{Talker: "qwen3-tts-1.7b-customvoice-q8_0.gguf", Vocoder: "qwen3-tts-vocoder.onnx"}},
+		{names("qwen3-tts-1.7b-customvoice-q8_0.gguf", "qwen3-tts-vocoder.onnx", "qwen3-tts-vocoder.onnx.data"), "",
+			hub.Choice{Talker: "qwen3-tts-1.7b-customvoice-q8_0.gguf", Vocoder: "qwen3-tts-vocoder.onnx", Weights: "qwen3-tts-vocoder.onnx.data"}},
 		{checkpoint, "", hub.Choice{Checkpoint: []string{"config.json", "generation_config.json", "model.safetensors", "vocab.json", "merges.txt",
 			"speech_tokenizer/config.json", "speech_tokenizer/model.safetensors"}}},
 	} {
@@ -100,4 +101,23 @@ func TestChoose(t *testing.T) {
 		assert.ErrorIs(t, err, hub.ErrInvalid)
 		assert.ErrorContains(t, err, c.says)
 	}
+}
+
+// FuzzParseRef: a reference is refused, or its parts are safe as names of folders and say the same again.
+func FuzzParseRef(f *testing.F) {
+	for _, s := range []string{"org/name", "o/n@v1:1.7b-base-Q8_0", "../x", "a/b@../../c", "a/b:Q4_K_M,customvoice", "a/b@refs/pr/1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := hub.ParseRef(s)
+		if err != nil {
+			require.ErrorIs(t, err, hub.ErrInvalid)
+			return
+		}
+		require.True(t, filepath.IsLocal(r.Repo) && filepath.IsLocal(r.Revision))
+		again, err := hub.ParseRef(r.String())
+		require.NoError(t, err)
+		require.Equal(t, r, again)
+		_, _ = hub.Choose([]string{s, r.Repo + ".gguf"}, r.Want)
+	})
 }
