@@ -16,7 +16,7 @@ type typeTraits struct {
 	blockSize  int64 // blck_size: elements of a block
 	_          int64 // blck_size_interleave
 	blockBytes uintptr
-	quantized  bool    // is_quantized
+	_          bool    // is_quantized
 	toFloat    uintptr // void (*to_float)(const void * x, float * y, int64_t k)
 }
 
