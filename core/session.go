@@ -54,6 +54,7 @@ type session struct {
 	decoding
 	talker    *lm.Talker
 	predictor *lm.CodePredictor
+	whole     *lm.Frames // nil where codes are drawn on the host
 
 	frames int // generated
 	codes  []int32
@@ -85,10 +86,16 @@ func (s *session) open(e *Engine) (err error) {
 	if s.predictor, err = e.lm.NewCodePredictor(s.talker.Hidden(), s.dump.predictorProbe()); err != nil {
 		return err
 	}
+	if err = s.openWhole(e); err != nil {
+		return err
+	}
 	return s.decoding.open(e, e.codecBE, e.beside(), nil)
 }
 
 func (s *session) close() {
+	if s.whole != nil {
+		s.whole.Close()
+	}
 	if s.predictor != nil {
 		s.predictor.Close()
 	}
@@ -103,6 +110,9 @@ func (s *session) begin(u *utterance) (err error) {
 	s.frames = 0
 	s.logits, err = s.talker.Prefill(u.ctx, u.prompt, u.xvector())
 	u.result.Timings.Prefill = time.Since(begin)
+	if s.whole != nil {
+		s.whole.Start()
+	}
 	return err
 }
 
@@ -110,6 +120,9 @@ func (s *session) begin(u *utterance) (err error) {
 func (s *session) next(u *utterance, _ *output) ([]int32, error) {
 	if err := u.ctx.Err(); err != nil {
 		return nil, err
+	}
+	if s.whole != nil {
+		return s.nextWhole(u)
 	}
 	if s.frames > 0 {
 		if err := s.step(u); err != nil {

@@ -65,9 +65,13 @@ type api struct {
 	ggml_set_abort_callback func(uintptr) uintptr
 
 	// struct ggml_tensor * ggml_OP(ctx, a, b)
-	ggml_add, ggml_sub, ggml_mul, ggml_mul_mat, ggml_get_rows, ggml_cpy, ggml_swiglu_split func(cContext, *cTensor, *cTensor) *cTensor
+	ggml_add, ggml_sub, ggml_mul, ggml_div, ggml_mul_mat, ggml_get_rows, ggml_cpy, ggml_swiglu_split func(cContext, *cTensor, *cTensor) *cTensor
 	// struct ggml_tensor * ggml_OP(ctx, a)
-	ggml_sqr, ggml_sin, ggml_silu, ggml_gelu_erf, ggml_cont, ggml_relu, ggml_tanh, ggml_sigmoid, ggml_elu, ggml_sqrt, ggml_sum_rows func(cContext, *cTensor) *cTensor
+	ggml_sqr, ggml_sin, ggml_silu, ggml_gelu_erf, ggml_cont, ggml_relu, ggml_tanh, ggml_sigmoid, ggml_elu, ggml_sqrt, ggml_sum_rows, ggml_exp, ggml_step, ggml_cumsum, ggml_argmax func(cContext, *cTensor) *cTensor
+	// struct ggml_tensor * ggml_argsort(ctx, a, enum ggml_sort_order order)
+	ggml_argsort func(cContext, *cTensor, int32) *cTensor
+	// struct ggml_tensor * ggml_cast(ctx, a, enum ggml_type type)
+	ggml_cast func(cContext, *cTensor, Type) *cTensor
 	// struct ggml_tensor * ggml_OP(ctx, a, float)
 	ggml_rms_norm, ggml_norm, ggml_scale func(cContext, *cTensor, float32) *cTensor
 	// struct ggml_tensor * ggml_set_rows(ctx, a, b, c)
@@ -259,6 +263,13 @@ func (f *api) symbols() []symbol {
 		{"ggml_elu", &f.ggml_elu},
 		{"ggml_sqrt", &f.ggml_sqrt},
 		{"ggml_sum_rows", &f.ggml_sum_rows},
+		{"ggml_div", &f.ggml_div},
+		{"ggml_exp", &f.ggml_exp},
+		{"ggml_step", &f.ggml_step},
+		{"ggml_cumsum", &f.ggml_cumsum},
+		{"ggml_argmax", &f.ggml_argmax},
+		{"ggml_argsort", &f.ggml_argsort},
+		{"ggml_cast", &f.ggml_cast},
 		{"ggml_rms_norm", &f.ggml_rms_norm},
 		{"ggml_norm", &f.ggml_norm},
 		{"ggml_scale", &f.ggml_scale},

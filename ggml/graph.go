@@ -148,6 +148,9 @@ func (g *Graph) Taps() []Tap { return g.taps }
 // Nodes is the number of operations.
 func (g *Graph) Nodes() int { return g.nodes }
 
+// Shared tells whether the CPU computes a part of the graph, for lack of an operation on the device.
+func (g *Graph) Shared() bool { return g.plan.sched != nil }
+
 // Bytes of the intermediate results and inputs.
 func (g *Graph) Bytes() uint64 {
 	return g.plan.bytes(g.be) + g.inputs.Bytes()

@@ -3,7 +3,6 @@ package sample
 import (
 	"errors"
 	"math"
-	"strconv"
 )
 
 // chain draws one code from scores: temperature, top-k, top-p, softmax, inverse of the cumulative distribution.
@@ -23,11 +22,7 @@ type candidate struct {
 	weight float64 // softmax numerator exp(score - best score); its unit is the selection's while one runs
 }
 
-func newChain(p Params) chain {
-	// 1 - 0.8 should be 0.2, not 0.19999999: the parameter is taken for the decimal number it was written as.
-	topP, _ := strconv.ParseFloat(strconv.FormatFloat(float64(p.TopP), 'g', -1, 32), 64)
-	return chain{params: p, tail: float32(1 - topP)}
-}
+func newChain(p Params) chain { return chain{params: p, tail: p.Tail()} }
 
 // errNothingLeft: every code is suppressed or has a logit of -Inf.
 var errNothingLeft = errors.New("no code left to draw: all logits are -Inf or suppressed")

@@ -8,6 +8,7 @@ package sample
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Params shape the draws of one stack.
@@ -29,6 +30,13 @@ const (
 
 // Greedy tells whether the best code is taken instead of a random one.
 func (p Params) Greedy() bool { return !p.DoSample || p.Temperature == 0 }
+
+// Tail is the probability that top-p may cut off, as the nearest float32 to 1 - TopP: 1 - 0.8 should be 0.2, not
+// 0.19999999, so TopP is taken for the decimal number that it was written as.
+func (p Params) Tail() float32 {
+	topP, _ := strconv.ParseFloat(strconv.FormatFloat(float64(p.TopP), 'g', -1, 32), 64)
+	return float32(1 - topP)
+}
 
 // Validate checks the Talker's parameters. The error names the field, as prefix + temperature, top_k, top_p or
 // repetition_penalty, and the accepted range.

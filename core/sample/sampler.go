@@ -85,6 +85,12 @@ func (s *Sampler) Took() time.Duration { return s.took }
 
 func (s *Sampler) time(begin time.Time) { s.took += time.Since(begin) }
 
+// Config is what the sampler was made with.
+func (s *Sampler) Config() Config { return s.cfg }
+
+// Drawn are the distinct ids of codebook 0 drawn so far, in their order. The slice must not be changed.
+func (s *Sampler) Drawn() []int32 { return s.drawn }
+
 // Accept remembers a code of codebook 0 that was not drawn here, as if it had been. Ids outside the vocabulary are
 // ignored.
 func (s *Sampler) Accept(id int32) {
@@ -120,13 +126,18 @@ func (s *Sampler) process(frame int, logits []float32) {
 			s.scores[id] /= s.cfg.Talker.RepetitionPenalty
 		}
 	}
+	s.Bar(frame, s.scores, minusInf)
+}
+
+// Bar sets the entries [vocab] of the ids that are not drawn in a frame: special ones but EOS, and EOS in the first frames.
+func (s *Sampler) Bar(frame int, scores []float32, value float32) {
 	eos := int(s.cfg.EOS)
-	if frame < MinNewTokens && eos >= 0 && eos < len(s.scores) {
-		s.scores[eos] = minusInf
+	if frame < MinNewTokens && eos >= 0 && eos < len(scores) {
+		scores[eos] = value
 	}
-	for id := max(0, len(s.scores)-Specials); id < len(s.scores); id++ {
+	for id := max(0, len(scores)-Specials); id < len(scores); id++ {
 		if id != eos {
-			s.scores[id] = minusInf
+			scores[id] = value
 		}
 	}
 }
