@@ -1,6 +1,5 @@
 //! Open models.
 
-use std::ffi::CString;
 use std::mem;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,10 @@ use crate::{Audio, Error, Hooks, Report, Request, Result, Stream, Voice};
 #[must_use]
 pub struct EngineBuilder {
     talker: PathBuf,
-    codec: PathBuf,
+    codec: Option<PathBuf>,
+    predictor: Option<PathBuf>,
+    tokenizer: Option<PathBuf>,
+    mode: Option<String>,
     device: Option<String>,
     ggml_dir: Option<PathBuf>,
     params: sys::qt_init_params, // its pointers are set by open
@@ -34,7 +36,7 @@ unsafe impl Send for EngineBuilder {}
 unsafe impl Sync for EngineBuilder {}
 
 impl EngineBuilder {
-    fn new(talker: PathBuf, codec: PathBuf) -> Self {
+    fn new(talker: PathBuf, codec: Option<PathBuf>) -> Self {
         let (mut params, mut options) = (mem::MaybeUninit::zeroed(), mem::MaybeUninit::zeroed());
         // SAFETY: the structs are plain data, for which zero bytes are a value; the size is the struct's own.
         let (params, options) = unsafe {
@@ -42,7 +44,17 @@ impl EngineBuilder {
             sys::qt_options_init(options.as_mut_ptr(), mem::size_of::<sys::qt_options>());
             (params.assume_init(), options.assume_init())
         };
-        EngineBuilder { talker, codec, device: None, ggml_dir: None, params, options }
+        EngineBuilder {
+            talker,
+            codec,
+            predictor: None,
+            tokenizer: None,
+            mode: None,
+            device: None,
+            ggml_dir: None,
+            params,
+            options,
+        }
     }
 
     /// `"auto"` (the default), `"cpu"`, or a name that [`devices`](crate::devices) lists.
@@ -106,16 +118,41 @@ impl EngineBuilder {
         self
     }
 
+    /// GGUF of the CodePredictor, where the talker's file does not have it.
+    pub fn predictor(mut self, path: impl Into<PathBuf>) -> Self {
+        self.predictor = Some(path.into());
+        self
+    }
+
+    /// GGUF of the text tokenizer, where the talker's file does not have it.
+    pub fn tokenizer(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tokenizer = Some(path.into());
+        self
+    }
+
+    /// `"base"`, `"custom_voice"` or `"voice_design"`: the one that is wanted of a folder with several, or that a file which
+    /// does not tell has. A model of another one is refused.
+    pub fn mode(mut self, mode: impl Into<String>) -> Self {
+        self.mode = Some(mode.into());
+        self
+    }
+
     /// Loads the models.
     pub fn open(&self) -> Result<Engine> {
         let talker = c_path("talker_path", &self.talker)?;
-        let codec = c_path("codec_path", &self.codec)?;
-        let device = self.device.as_deref().map(|d| c_string("device", d)).transpose()?;
-        let ggml_dir: Option<CString> =
-            self.ggml_dir.as_deref().map(|d| c_path("ggml_dir", d)).transpose()?;
+        let path = |field, p: &Option<PathBuf>| p.as_deref().map(|p| c_path(field, p)).transpose();
+        let string = |field, s: &Option<String>| s.as_deref().map(|s| c_string(field, s)).transpose();
+        let codec = path("codec_path", &self.codec)?;
+        let predictor = path("predictor_path", &self.predictor)?;
+        let tokenizer = path("tokenizer_path", &self.tokenizer)?;
+        let ggml_dir = path("ggml_dir", &self.ggml_dir)?;
+        let mode = string("mode", &self.mode)?;
+        let device = string("device", &self.device)?;
         let (mut params, mut options) = (self.params, self.options);
-        (params.talker_path, params.codec_path) = (talker.as_ptr(), codec.as_ptr());
+        (params.talker_path, params.codec_path) = (talker.as_ptr(), pointer(&codec));
         (options.device, options.ggml_dir) = (pointer(&device), pointer(&ggml_dir));
+        (options.predictor_path, options.tokenizer_path) = (pointer(&predictor), pointer(&tokenizer));
+        options.mode = pointer(&mode);
         // SAFETY: both structs are initialised, and their strings live until the end of this function.
         let ctx = unsafe { sys::qt_init_ex(&params, &options) };
         if ctx.is_null() {
@@ -157,7 +194,12 @@ impl Engine {
 
     /// Opens a talker and a codec (GGUF files) with options.
     pub fn builder(talker: impl AsRef<Path>, codec: impl AsRef<Path>) -> EngineBuilder {
-        EngineBuilder::new(talker.as_ref().into(), codec.as_ref().into())
+        EngineBuilder::new(talker.as_ref().into(), Some(codec.as_ref().into()))
+    }
+
+    /// Opens a folder with options: that of a checkpoint, or one that holds the GGUF files of a model by their usual names.
+    pub fn folder(dir: impl AsRef<Path>) -> EngineBuilder {
+        EngineBuilder::new(dir.as_ref().into(), None)
     }
 
     /// Speaks a request; returns when all audio is there.

@@ -32,7 +32,14 @@ pub enum Finish {
 
 /// Wall-clock times of the stages. They overlap, so they need not add up to the total.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Timings {
+    /// Opening the models, once for all syntheses of the engine.
+    pub load: Duration,
+    /// Text to prompt.
+    pub tokenise: Duration,
+    /// Drawing the codes of all codebooks; the CodePredictor's time has its part of that, too.
+    pub sampling: Duration,
     /// Extracting the voice of a reference clip.
     pub reference: Duration,
     /// The prompt through the Talker.
@@ -67,6 +74,8 @@ pub struct Report {
     pub prompt: usize,
     /// Tokens of the text.
     pub text_tokens: usize,
+    /// The whole time over the length of the speech; 0 without any.
+    pub rtf: f64,
     /// How long the stages took.
     pub timings: Timings,
     /// What was ignored or looked odd.
@@ -119,7 +128,11 @@ impl RawResult {
             seed: r.seed,
             prompt: size(r.n_prompt),
             text_tokens: size(r.n_text_tokens),
+            rtf: r.rtf,
             timings: Timings {
+                load: milliseconds(r.load_ms),
+                tokenise: milliseconds(r.tokenise_ms),
+                sampling: milliseconds(r.sampling_ms),
                 reference: milliseconds(r.reference_ms),
                 prefill: milliseconds(r.prefill_ms),
                 talker: milliseconds(r.talker_ms),

@@ -58,6 +58,8 @@ fn synthesizes() {
     assert!(r.frames >= 1 && r.frames <= 6 && r.samples == audio.samples.len());
     assert!(matches!(r.finish, Finish::Stop | Finish::Length));
     assert!(r.seed == 42 && r.prompt > 0 && r.text_tokens > 0);
+    assert!(!r.timings.load.is_zero() && !r.timings.tokenise.is_zero() && !r.timings.sampling.is_zero());
+    assert!((r.rtf - r.timings.total.as_secs_f64() / audio.duration().as_secs_f64()).abs() < 1e-3);
     assert!(r.timings.total >= r.timings.prefill && !r.timings.total.is_zero());
     assert!(audio.samples.iter().any(|&x| x != 0.0));
     assert_eq!(audio.duration().as_millis() as usize, 80 * r.frames);
@@ -213,6 +215,18 @@ fn errors_follow_the_status() {
     assert!(
         matches!(opening(builder("/no/such.gguf".into())), Error::GenerateFailed(m) if m.contains("/no/such.gguf"))
     );
+    let right = || builder(model("customvoice-17"));
+    assert!(matches!(opening(right().mode("opera")), Error::InvalidParams(m) if m.contains("mode")));
+    assert!(matches!(opening(right().mode("base")), Error::ModeInvalid(_)));
+    assert!(right().mode("custom_voice").open().is_ok());
+    assert!(matches!(
+        opening(right().predictor("/no/p.gguf")),
+        Error::GenerateFailed(_) | Error::InvalidParams(_)
+    ));
+    assert!(matches!(
+        opening(right().tokenizer("/no/t.gguf")),
+        Error::GenerateFailed(_) | Error::InvalidParams(_)
+    ));
     assert_eq!(opening(builder("a\0".into())), Error::Nul { field: "talker_path", position: 1 });
     assert!(
         matches!(opening(builder(model("customvoice-17")).device("abacus")), Error::InvalidParams(m) if m.contains("abacus"))
@@ -426,4 +440,21 @@ fn silence_has_a_file_too() {
     audio.samples.clear();
     assert_eq!(audio.encode("wav").unwrap().len(), 44);
     assert!(audio.encode("pcm").unwrap().is_empty());
+}
+
+#[test]
+fn opens_folders() {
+    let folder = Folder::new("folder");
+    let opening = || Engine::folder(&folder.0).threads(1).open();
+    assert!(matches!(opening(), Err(Error::GenerateFailed(_) | Error::InvalidParams(_))), "it is empty");
+    for (from, to) in [
+        (model("customvoice-17"), "qwen-talker-1.7b-customvoice-F32.gguf"),
+        (model("tokenizer-12hz"), "qwen-tokenizer-12hz-F32.gguf"),
+    ] {
+        std::os::unix::fs::symlink(std::fs::canonicalize(from).unwrap(), folder.0.join(to)).unwrap();
+    }
+    assert!(
+        opening().unwrap().synthesize(&hello()).unwrap().samples
+            == custom_voice().synthesize(&hello()).unwrap().samples
+    );
 }
