@@ -32,7 +32,8 @@ def test_audio(expected):
     assert np.asarray(expected, dtype=np.float64).dtype == np.float64
     assert expected.info.frames == 8 and expected.info.samples == len(expected)
     assert expected.info.text_tokens > 0 and expected.info.prompt_positions > expected.info.text_tokens
-    assert expected.info.total_ms > 0 and expected.info.first_audio_ms > 0
+    assert expected.info.total_ms > 0 and expected.info.first_audio_ms > 0 and expected.info.load_ms > 0
+    assert abs(expected.info.rtf - expected.info.total_ms / 1000 / expected.duration) < 1e-6
     assert "0.64 s" in repr(expected) and "seed 42" in repr(expected)
     assert expected._repr_html_().startswith('<audio controls src="data:audio/wav;base64,UklGR')
 
@@ -168,7 +169,7 @@ class TestErrors:
         ("options", "word"),
         [
             ({"device": "nonsense"}, "nonsense"), ({"n_threads": -1}, "n_threads"), ({"n_ctx": -1}, "n_ctx"),
-            ({"max_queue": -1}, "max_queue"), ({"max_batch": 0}, "max_batch"), ({"codec_chunk_sec": 0}, "codec_chunk_sec"),
+            ({"max_queue": -1}, "max_queue"), ({"mode": "base"}, "custom_voice|base"), ({"max_batch": 0}, "max_batch"), ({"codec_chunk_sec": 0}, "codec_chunk_sec"),
             ({"n_threads": 1 << 31}, "n_threads"),
         ],
     )  # fmt: skip
@@ -377,7 +378,7 @@ class TestReach:
         monkeypatch.setattr(Library, "qt_init_ex", staticmethod(qt_init_ex), raising=False)
         values = {
             "use_fa": False, "clamp_fp16": True, "max_batch": 2, "codec_chunk_sec": 1.5, "n_threads": 3, "device": "d",
-            "ggml_dir": "g", "n_ctx": 4, "max_queue": 5, "codec_bf16": True,
+            "ggml_dir": "g", "n_ctx": 4, "max_queue": 5, "predictor_path": "p", "tokenizer_path": "tok", "mode": "m", "codec_bf16": True,
         }  # fmt: skip
         with pytest.raises(libqwen.QwenError):
             libqwen.TTS("t", "c", **values)

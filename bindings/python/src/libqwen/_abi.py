@@ -59,6 +59,9 @@ class qt_options(c.Structure):
         ("n_ctx", c.c_int),
         ("max_queue", c.c_int),
         ("codec_bf16", c.c_int),
+        ("predictor_path", c.c_char_p),
+        ("tokenizer_path", c.c_char_p),
+        ("mode", c.c_char_p),
     ]
 
 
@@ -140,6 +143,10 @@ class qt_result(c.Structure):
         ("total_ms", c.c_double),
         ("warnings", c.c_char_p),
         ("reference_ms", c.c_double),
+        ("load_ms", c.c_double),
+        ("tokenise_ms", c.c_double),
+        ("sampling_ms", c.c_double),
+        ("rtf", c.c_double),
     ]
 
 

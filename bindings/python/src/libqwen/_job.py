@@ -40,13 +40,17 @@ class Info:
     sample_rate: int  #: Hz
     prompt_positions: int  #: of the prompt
     text_tokens: int  #: of the text
+    load_ms: float  #: loading the models, once for all that they speak
+    tokenise_ms: float  #: text to prompt
     prefill_ms: float  #: prompt through the Talker
     talker_ms: float  #: all steps of the Talker after it
     predictor_ms: float  #: all frames of the CodePredictor
+    sampling_ms: float  #: drawing the codes of all codebooks; ``predictor_ms`` has its part of that, too
     codec_ms: float  #: codes to samples
     reference_ms: float  #: extracting the voice of a recording
     first_audio_ms: float  #: from the call to the first samples
     total_ms: float  #: the whole synthesis
+    rtf: float  #: that over the length of the speech; 0 without any
     warnings: tuple[str, ...]  #: what was ignored or looked odd
 
 
@@ -219,13 +223,17 @@ def _info(result: _abi.qt_result) -> Info:
         sample_rate=result.sample_rate,
         prompt_positions=result.n_prompt,
         text_tokens=result.n_text_tokens,
+        load_ms=result.load_ms,
+        tokenise_ms=result.tokenise_ms,
         prefill_ms=result.prefill_ms,
         talker_ms=result.talker_ms,
         predictor_ms=result.predictor_ms,
+        sampling_ms=result.sampling_ms,
         codec_ms=result.codec_ms,
         reference_ms=result.reference_ms,
         first_audio_ms=result.first_audio_ms,
         total_ms=result.total_ms,
+        rtf=result.rtf,
         warnings=tuple(text(result.warnings).splitlines()),
     )
 

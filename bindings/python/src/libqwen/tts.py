@@ -210,8 +210,11 @@ class TTS:
     def __init__(
         self,
         talker: str | os.PathLike[str],
-        codec: str | os.PathLike[str],
+        codec: str | os.PathLike[str] | None = None,
         *,
+        predictor_path: str | os.PathLike[str] | None = None,
+        tokenizer_path: str | os.PathLike[str] | None = None,
+        mode: str | None = None,
         device: str = "auto",
         n_threads: int = 0,
         n_ctx: int = 0,
@@ -226,8 +229,13 @@ class TTS:
         """Loads ``talker`` (``qwen-talker-*.gguf``) and ``codec`` (``qwen-tokenizer-12hz-*.gguf``).
 
         Args:
-            talker: the GGUF file of the Talker and CodePredictor, or a checkpoint's folder.
-            codec: the GGUF file of the speech tokenizer, a checkpoint's folder, or an ONNX vocoder.
+            talker: the GGUF file of the Talker and CodePredictor, or a folder: a checkpoint's, or one that holds the
+                GGUF files of a model by their usual names.
+            codec: the GGUF file of the speech tokenizer, or an ONNX vocoder; unless that folder has it.
+            predictor_path: the GGUF file of the CodePredictor, where ``talker`` does not have it.
+            tokenizer_path: the GGUF file of the text tokenizer, where ``talker`` does not have it.
+            mode: "base", "custom_voice" or "voice_design": the one that is wanted of a folder with several, or that a
+                file which does not tell has.
             device: "auto", "cpu" or a name that :func:`libqwen.devices` lists; several, separated by commas, to take
                 the first that works; "cuda:0/cpu" for the language models on one and the codec on another.
             n_threads: CPU threads; 0 takes ``QWEN_THREADS``, else what the process may use.
@@ -250,6 +258,9 @@ class TTS:
         params.clamp_fp16 = bool(clamp_fp16)
         params.max_batch = integer("max_batch", max_batch)
         params.codec_chunk_sec = codec_chunk_sec
+        options.predictor_path = encode_path("predictor_path", predictor_path)
+        options.tokenizer_path = encode_path("tokenizer_path", tokenizer_path)
+        options.mode = encode("mode", mode)
         options.n_threads = integer("n_threads", n_threads)
         options.device = encode("device", device)
         options.ggml_dir = encode_path("ggml_dir", ggml_dir)
