@@ -255,10 +255,12 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	if err := belongTogether(e.lm.Config, e.decoder); err != nil {
 		return err
 	}
-	e.context = e.lm.Context
-	if e.opts.Context > 0 {
-		e.context = min(e.context, e.opts.Context)
+	plan, err := e.planMemory(talker)
+	if err != nil {
+		return err
 	}
+	e.context = plan.positions
+	e.log.Info("memory: " + plan.String())
 	e.extractor = &extractor{turn: newQueue(1), be: e.be, decoder: e.decoder, talker: talker, tokenizer: tokenizer, codecPath: e.opts.codecPath(), cache: newLRU[voiceID, *Voice](cachedVoices)}
 	e.primed = newLRU[uint64, primed](primedBytes)
 	if e.opts.MaxBatch > 1 && e.be.HasKernels() { // clips are listened to beside the group
@@ -360,8 +362,14 @@ func (e *Engine) release() {
 	}
 }
 
-// DefaultRequest has the sampling that the model's file recommends.
-func (e *Engine) DefaultRequest() Request { return defaultRequest(e.gen) }
+// DefaultRequest has the sampling that the model's file recommends, and its limit as far as memory allows.
+func (e *Engine) DefaultRequest() Request {
+	r := defaultRequest(e.gen)
+	if e.opts.Context == 0 {
+		r.MaxFrames = min(r.MaxFrames, e.context/2)
+	}
+	return r
+}
 
 // DefaultRequest has the sampling of the official checkpoints.
 func DefaultRequest() Request { return defaultRequest(model.DefaultGeneration()) }

@@ -2,8 +2,10 @@ package core_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -11,7 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/lm"
+	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/core/sample"
+	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/tests/golden"
 )
 
 // spoken is a request and how it ended.
@@ -204,4 +210,47 @@ func TestDumpsOfAGroup(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestAMemberThatFailsFailsAlone: a text whose embeddings are not finite ends its own request only.
+func TestAMemberThatFailsFailsAlone(t *testing.T) {
+	const bad = 'Q'
+	talker := golden.Rigged(t, golden.GGUF(t, custom, "F32"), only("talker.text_embd.weight", func(info *gguf.TensorInfo, data []byte) bool {
+		row := len(data) / int(info.Shape[1])
+		binary.LittleEndian.PutUint32(data[int(token(t, bad))*row:], math.Float32bits(float32(math.NaN())))
+		return true
+	}))
+	e := engine(t, custom, func(o *core.Options) { o.MaxBatch, o.TalkerPath = 3, talker })
+	want, _, err := speak(shared(t, custom), sampled(7))
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			r := sampled(7)
+			if i%2 == 0 {
+				r.Text = string(bad)
+				_, _, err := speak(e, r)
+				assert.ErrorIs(t, err, core.ErrModel)
+				assert.ErrorContains(t, err, "talker.text_embd.weight: row")
+				return
+			}
+			got, _, err := speak(e, r)
+			assert.NoError(t, err)
+			assert.Equal(t, want, got)
+		})
+	}
+	wg.Wait()
+}
+
+// token is the id of a letter by itself.
+func token(t *testing.T, letter rune) int32 {
+	t.Helper()
+	f, err := model.Open(golden.GGUF(t, custom, "F32"), lm.Architecture, "talker")
+	require.NoError(t, err)
+	defer f.Close()
+	_, tok, err := model.ReadVocab(f)
+	require.NoError(t, err)
+	ids := tok.Encode(string(letter))
+	require.Len(t, ids, 1)
+	return ids[0]
 }

@@ -40,8 +40,9 @@
  *   offset. Paths go to the operating system as they are. Messages are always valid UTF-8.
  *
  * Threads
- *   Every function may be called from any thread at any time. One context serves many threads: a synthesis
- *   waits until those before it are done. qt_free may be called while others are inside the context (see
+ *   Every function may be called from any thread at any time. One context serves many threads: it computes
+ *   up to max_batch syntheses together, the others wait, first come first served. What one speaks does not
+ *   depend on the others, and a receiver that is slow holds up itself alone. qt_free may be called while others are inside the context (see
  *   there). Callbacks of a synthesis run on the thread that called it, and never after the call returned;
  *   the log callback runs on any thread.
  *   A callback may call the library, with one exception: a synthesis or extraction on the context that is

@@ -1,0 +1,48 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/libqwen/libqwen/core/lm"
+	"github.com/libqwen/libqwen/core/model"
+	"github.com/libqwen/libqwen/internal/testenv"
+	"github.com/libqwen/libqwen/tests/golden"
+)
+
+// TestMemoryIsPlanned: a wish that cannot be met is refused with the figures, and without one the context is cut.
+func TestMemoryIsPlanned(t *testing.T) {
+	f, err := model.Open(golden.GGUF(t, "tiny-customvoice-17", "F32"), lm.Architecture, "talker")
+	require.NoError(t, err)
+	defer f.Close()
+	config, err := lm.ReadConfig(f)
+	require.NoError(t, err)
+	plan := func(batch, context int) (memoryPlan, error) {
+		e := &Engine{opts: Options{MaxBatch: batch, Context: context}, lm: &lm.Model{Config: config}, be: testenv.CPU(t, 1)}
+		return e.planMemory(f)
+	}
+	p, err := plan(1, 0)
+	require.NoError(t, err)
+	assert.Equal(t, config.Context, p.positions)
+	assert.Positive(t, p.available)
+
+	eight, err := plan(8, 100)
+	require.NoError(t, err)
+	one, err := plan(1, 100)
+	require.NoError(t, err)
+	assert.Equal(t, 8*one.total(), eight.total())
+
+	_, err = plan(maxBatch, config.Context)
+	assert.ErrorIs(t, err, ErrMemory)
+	assert.ErrorContains(t, err, "max_batch")
+	assert.ErrorContains(t, err, "1024 syntheses of up to")
+	assert.ErrorContains(t, err, "are available")
+
+	many := int(p.available/(3*codecBytes)) * 2 // a third is left for the caches
+	cut, err := plan(many, 0)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, cut.total(), cut.available)
+	assert.GreaterOrEqual(t, cut.positions, fewestPositions)
+}
