@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/libqwen/libqwen/core/prompt"
@@ -103,8 +104,30 @@ func (s *second) close() error {
 	return errors.Join(all...)
 }
 
+// missing tells which part of the model is in none of the files.
+func (s *second) missing() error {
+	for _, p := range []struct {
+		file         *gguf.File
+		prefix, what string
+	}{
+		{s.talker, "talker.", "talker (tensors talker.…)"},
+		{s.predictor, "code_pred.", "code predictor (tensors code_pred.…); if it has a file of its own, name that as predictor_path"},
+	} {
+		if !slices.ContainsFunc(p.file.Tensors(), func(t gguf.TensorInfo) bool { return strings.HasPrefix(t.Name, p.prefix) }) {
+			return fmt.Errorf("%s has no %s", s.names[p.file], p.what)
+		}
+	}
+	if !s.vocab.Has("tokenizer.ggml.tokens") {
+		return fmt.Errorf("%s has no text tokenizer (tokenizer.ggml.tokens); if it has a file of its own, name that as tokenizer_path", s.names[s.vocab])
+	}
+	return nil
+}
+
 // assemble makes one file of all.
 func (s *second) assemble(mode string) (*gguf.File, error) {
+	if err := s.missing(); err != nil {
+		return nil, err
+	}
 	s.set("general.architecture", architecture)
 	s.copy(s.talker, func(key string) bool { return key == "general.name" || strings.HasPrefix(key, "generation.") })
 	s.copy(s.vocab, func(key string) bool { return strings.HasPrefix(key, "tokenizer.") })

@@ -536,11 +536,14 @@ func TestBrokenFiles(t *testing.T) {
 		_, _, err = model.OpenLM(p, "")
 		assert.ErrorIs(t, err, os.ErrNotExist)
 	}
-	f, _, err := model.OpenLM(model.Paths{Talker: talker, Predictor: predictor}, "")
-	require.NoError(t, err)
-	defer f.Close()
-	_, _, err = model.ReadVocab(f)
-	assert.ErrorContains(t, err, "tokenizer.ggml.tokens")
+	for want, p := range map[string]model.Paths{
+		"tiny-talker-f16.gguf has no text tokenizer (tokenizer.ggml.tokens); if it has a file of its own, name that as tokenizer_path": {Talker: talker, Predictor: predictor},
+		"tiny-talker-f16.gguf has no code predictor (tensors code_pred.…); if it has a file of its own, name that as predictor_path":   {Talker: talker},
+		"tiny-code-predictor-f16.gguf has no talker (tensors talker.…)":                                                                {Talker: predictor},
+	} {
+		_, _, err = model.OpenLM(p, "")
+		assert.ErrorContains(t, err, want)
+	}
 	_, _, err = model.OpenLM(model.Paths{Talker: golden.GGUF(t, "tiny-tokenizer-12hz", "F32"), Predictor: predictor}, "")
 	assert.ErrorContains(t, err, "not the talker")
 }
