@@ -44,6 +44,37 @@ func TestDevicePlacementsSpeakAlike(t *testing.T) {
 	}
 }
 
+// TestDeviceStreamEqualsTheWhole: on one device the same codes come, and nearly the same samples: wide graphs and narrow
+// ones may use kernels that round differently.
+func TestDeviceStreamEqualsTheWhole(t *testing.T) {
+	e := engine(t, custom, on(named(t)))
+	r := sampled(4)
+	r.MaxFrames = 4
+	whole, _, err := speak(e, r)
+	require.NoError(t, err)
+	r.Stream = true
+	streamed, res, err := speak(e, r)
+	require.NoError(t, err)
+	assert.Equal(t, 4, res.Frames)
+	snr := golden.SNR(streamed, whole)
+	assert.Greater(t, snr, float64(deviceSNR))
+	t.Logf("%.1f dB", snr)
+}
+
+// TestDeviceSpeechEnds: the end of the speech is seen in a frame that was computed whole, as on the CPU.
+func TestDeviceSpeechEnds(t *testing.T) {
+	device := named(t)
+	z := golden.Load(t, "cv17_short_stream")
+	c := golden.Cases(t)["cv17_short_stream"]
+	r := request(c, z)
+	r.MaxFrames = 3
+	for _, where := range []string{"cpu", device + "/cpu"} {
+		_, res, err := speak(engine(t, c.Model, on(where)), r)
+		require.NoError(t, err)
+		t.Logf("%s: %d frames, %s", where, res.Frames, res.Finish)
+	}
+}
+
 func TestDevicesThatWorkAreListed(t *testing.T) {
 	device := named(t)
 	all, err := core.Devices(testenv.GGMLDir(t))

@@ -93,7 +93,8 @@ func TestDeviceWithoutRoomSaysSo(t *testing.T) {
 	assert.ErrorContains(t, err, "are free")
 }
 
-// TestDeviceLeavesToTheCPUWhatItLacks: a graph with an operation that Vulkan does not have computes all the same.
+// TestDeviceLeavesToTheCPUWhatItLacks: a graph with an operation that Vulkan does not have, widening a K-quant, computes
+// all the same.
 func TestDeviceLeavesToTheCPUWhatItLacks(t *testing.T) {
 	be := testenv.Device(t)
 	var said []string
@@ -103,28 +104,46 @@ func TestDeviceLeavesToTheCPUWhatItLacks(t *testing.T) {
 		}
 	})
 	defer ggml.SetLog(nil)
-	arena := be.NewArena(1)
-	t.Cleanup(arena.Free)
-	table := arena.New(gguf.Q4_K, 256, 2)
-	require.NoError(t, arena.Alloc())
 	for range 2 {
-		var ids, x, y ggml.Tensor
+		var w, x, y ggml.Tensor
 		g, err := ggml.Build(be, 64, false, func(b *ggml.Builder) {
-			ids, x = b.Input("ids", ggml.I32, 1), b.Input("x", ggml.F32, 256, 1)
-			y = b.Output("y", x.Sqr().Add(ids.GetRows(table)))
+			w, x = b.Input("w", gguf.Q4_K, 256), b.Input("x", ggml.F32, 256)
+			y = b.Output("y", x.Sqr().Add(w.Cast(ggml.F32)).Scale(2))
 		})
 		require.NoError(t, err)
-		ids.SetI32([]int32{1})
-		v := make([]float32, 256)
-		v[5] = 3
-		for range 2 {
+		assert.True(t, g.Shared())
+		block, v, want := make([]byte, gguf.Q4_K.BlockBytes()), make([]float32, 256), make([]float32, 256)
+		for i := range v {
+			v[i] = float32(i % 5)
+		}
+		require.NoError(t, ggml.Quantize(gguf.Q4_K, block, v, 256))
+		require.NoError(t, ggml.Dequantize(gguf.Q4_K, want, block))
+		w.SetBytes(block)
+		for _, factor := range []float32{1, 3} { // the graph is replayed
+			for i := range v {
+				v[i] = factor * float32(i%3)
+			}
 			x.SetF32(v)
 			require.NoError(t, g.Compute())
-			v[5] *= v[5]
-			assert.Equal(t, v, read(y))
-			v[5] = 3
+			for i, got := range read(y) {
+				require.InDelta(t, 2*(v[i]*v[i]+want[i]), got, 1e-5)
+			}
 		}
 		g.Free()
 	}
-	t.Log(said)
+	require.Len(t, said, 1, "once")
+	assert.Contains(t, said[0], "it runs on the CPU")
+	t.Log(said[0])
+}
+
+func TestDeviceTellsWhatItCan(t *testing.T) {
+	be := testenv.Backend(t, 1)
+	for _, typ := range []ggml.Type{ggml.F32, ggml.F16, gguf.Q8_0, gguf.Q4_K} {
+		assert.True(t, be.CanMultiply(typ), typ)
+		assert.True(t, be.CanGather(typ), typ)
+	}
+	if testenv.OtherDevice() {
+		assert.False(t, be.CanMultiply(gguf.F64))
+		assert.False(t, be.CanGather(gguf.F64))
+	}
 }

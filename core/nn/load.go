@@ -46,6 +46,7 @@ type Loader struct {
 	checking bool    // nothing is loaded
 	problems []error // that loading would have met
 	size     Footprint
+	types    map[use]ggml.Type // see held
 }
 
 // Weights owns the memory of what a Loader has loaded.
@@ -314,6 +315,9 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 		return l.inPlace[i].At(at, t.Type, shape...)
 	}
 	l.idle[t] = true
+	if typ := l.held(use{t.Type, as == "rows"}); typ != t.Type {
+		return l.converted(t, typ, shape), nil
+	}
 	x := l.copies.New(t.Type, shape...)
 	l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
 	return x, nil
