@@ -58,7 +58,7 @@ func (c *Codec) open(opts Options) error {
 	if err := loadGGML(opts.GGMLDir, log); err != nil {
 		return err
 	}
-	placed, err := readPlacement(opts.Device)
+	placed, err := readPlacement(opts.device())
 	if err != nil {
 		return fail(ErrInvalid, "device: %s", err)
 	}

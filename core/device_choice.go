@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/libqwen/libqwen/ggml"
@@ -16,6 +17,17 @@ import (
 //	cuda:0,cpu      the first of them that works; for what does not there is a warning
 //	cuda:0/cpu      the language models on the one, the codec on the other
 type placement struct{ models, codec []string }
+
+// EnvDevice is the environment variable for the device, where Options.Device does not say.
+const EnvDevice = "QWEN_DEVICE"
+
+// device is what is asked for, by the option or else the environment.
+func (o *Options) device() string {
+	if o.Device != "" {
+		return o.Device
+	}
+	return os.Getenv(EnvDevice)
+}
 
 // autoDevice stands for the best device there is.
 const autoDevice = "auto"
@@ -52,7 +64,7 @@ func readCandidates(list string) ([]string, error) {
 func (p placement) together() bool { return strings.Join(p.models, ",") == strings.Join(p.codec, ",") }
 
 func (o *Options) checkDevice() error {
-	if _, err := readPlacement(o.Device); err != nil {
+	if _, err := readPlacement(o.device()); err != nil {
 		return fail(ErrInvalid, "device: %s", err)
 	}
 	return nil

@@ -33,6 +33,12 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
+func TestTheEnvironmentNamesADevice(t *testing.T) {
+	t.Setenv(EnvDevice, "cpu,")
+	assert.ErrorIs(t, (&Options{}).checkDevice(), ErrInvalid)
+	assert.NoError(t, (&Options{Device: "auto"}).checkDevice(), "the option comes first")
+}
+
 func choose(t *testing.T, candidates ...string) (be *ggml.Backend, said string, err error) {
 	t.Helper()
 	require.NoError(t, ggml.Load(testenv.GGMLDir(t)))

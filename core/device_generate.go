@@ -1,6 +1,11 @@
 package core
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/libqwen/libqwen/ggml"
+)
 
 // openWhole prepares to compute whole frames on a device with memory of its own. Where that lacks an operation, and where
 // stages are wanted, codes are drawn on the host.
@@ -32,4 +37,16 @@ func (s *session) nextWhole(u *utterance) ([]int32, error) {
 	}
 	s.frames++
 	return codes, nil
+}
+
+// reportMemory logs what is in use of the memory of devices that have their own, by whomever.
+func (e *Engine) reportMemory() {
+	for i, be := range []*ggml.Backend{e.be, e.codecBE} {
+		if be.Host() || i > 0 && be == e.be {
+			continue
+		}
+		if free, total := be.Memory(); total > 0 {
+			e.log.Info(fmt.Sprintf("[Perf] DeviceMemory %s %.0f of %.0f MiB in use", be.Name, mib(total-free), mib(total)))
+		}
+	}
 }

@@ -43,7 +43,7 @@ type Options struct {
 	TokenizerPath string // GGUF of the text tokenizer, where that is apart
 	Mode          Mode   // the one that is wanted: another one is ErrMode. Needed for files that do not tell theirs
 
-	// Device is where the models run: "auto" (default) takes a discrete GPU that passes a self-test, else the CPU;
+	// Device is where the models run: "" takes QWEN_DEVICE, else "auto": a discrete GPU that passes a self-test, else the CPU;
 	// "cpu", "vulkan:0", "cuda:1" … that one or none; "cuda:0,cpu" the first that works, with a warning for what does not;
 	// "cuda:0/cpu" the language models and the speaker encoder on one, the codec on the other.
 	Device  string
@@ -179,7 +179,7 @@ func (e *Engine) open() error {
 	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
 		return err
 	}
-	if e.be, e.codecBE, err = openDevices(e.opts.Device, threads, e.log); err != nil {
+	if e.be, e.codecBE, err = openDevices(e.opts.device(), threads, e.log); err != nil {
 		return err
 	}
 	return e.load(talker, tokenizer)

@@ -212,16 +212,16 @@ func scaled(factor float32, want func(row int) bool) func(*gguf.TensorInfo, []by
 }
 
 // rigged opens an engine whose named tensor is changed.
-func rigged(t *testing.T, tensor string, change func(*gguf.TensorInfo, []byte) bool) *core.Engine {
+func rigged(t *testing.T, tensor string, change func(*gguf.TensorInfo, []byte) bool, more ...func(*core.Options)) *core.Engine {
 	t.Helper()
 	r := golden.Rig{Tensor: func(ti *gguf.TensorInfo, data []byte) bool { return ti.Name != tensor || change(ti, data) }}
-	return engine(t, custom, func(o *core.Options) {
+	return engine(t, custom, append(more, func(o *core.Options) {
 		if bytes.HasPrefix([]byte(tensor), []byte("tok_")) {
 			o.CodecPath = golden.Rigged(t, o.CodecPath, r)
 		} else {
 			o.TalkerPath = golden.Rigged(t, o.TalkerPath, r)
 		}
-	})
+	})...)
 }
 
 // TestNumbersThatOverflowAreFailures: never silence or noise passed off as speech.

@@ -289,6 +289,7 @@ func (e *Engine) report(u *utterance) {
 	perFrame("CodePredictor", r.Timings.Predictor)
 	perFrame("CodecDecode", r.Timings.Codec)
 	perFrame("Sampling", r.Timings.Sampling)
+	e.reportMemory()
 	e.log.Info(fmt.Sprintf("[Perf] FirstAudio %.1f ms", ms(r.Timings.FirstAudio)))
 	e.log.Info(fmt.Sprintf("[Perf] Total %.1f ms, finish %s, seed %d", ms(r.Timings.Total), r.Finish, r.Seed))
 	for _, w := range r.Warnings {

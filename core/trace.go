@@ -85,7 +85,7 @@ func (e *Engine) openTalker() error {
 	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
 		return err
 	}
-	if e.be, e.codecBE, err = openDevices(e.opts.Device, threads, e.log); err != nil {
+	if e.be, e.codecBE, err = openDevices(e.opts.device(), threads, e.log); err != nil {
 		return err
 	}
 	if e.lm, err = lm.Load(e.be, f, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {

@@ -77,7 +77,7 @@ func loadDecoder(be *ggml.Backend, f *gguf.File, opts *Options) (*codec.Decoder,
 
 func openONNX(file string, threads int, opts *Options) (vocoder, error) {
 	provider := opts.ONNXProvider
-	if provider == "" && strings.EqualFold(opts.Device, "cpu") {
+	if provider == "" && strings.EqualFold(opts.device(), "cpu") {
 		provider = "cpu" // that is what was asked for
 	}
 	d, err := onnx.Open(file, onnx.Options{Provider: provider, Threads: threads})

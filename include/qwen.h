@@ -188,7 +188,7 @@ struct qt_options {
     int         struct_size; /* set by qt_options_init */
     int         n_threads;   /* 0: CPU threads; 0 = QWEN_THREADS, else what the process may use;
                                 more than it may use are not used */
-    const char *device;      /* NULL: "auto" (= NULL): a discrete GPU that passes a self-test, else the CPU;
+    const char *device;      /* NULL: QWEN_DEVICE, else "auto": a discrete GPU that passes a self-test, else the CPU;
                                 "cpu", or a name that qt_devices lists ("Vulkan0", "cuda:1"): that one or an
                                 error; "cuda:0,cpu": the first that works, with a warning for what does not;
                                 "cuda:0/cpu": language models and speaker encoder / codec */

@@ -43,7 +43,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.json, "json", false, "print what --check finds as JSON")
 
 	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "auto", "`device` to run on, see qwen-tts --list-devices")
+	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see qwen-tts --list-devices")
 	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--model x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 

@@ -95,7 +95,7 @@ func newFlags(o *options) cli.Flags {
 	f.Float32Var(&o.subP, "sub-top-p", 1, "sub-talker: keep the best codes up to `probability`")
 
 	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "auto", "`device` to run on, see --list-devices; cuda:0,cpu tries both, cuda:0/cpu has the codec on the CPU")
+	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see --list-devices; cuda:0,cpu tries both, cuda:0/cpu has the codec on the CPU")
 	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--codec x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")

@@ -104,7 +104,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.strict, "strict", false, "refuse fields that are not known")
 
 	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "auto", "`device` to run on, see qwen-tts --list-devices")
+	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see qwen-tts --list-devices")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
 	f.IntVar(&o.batch, "max-batch", 1, "compute up to `n` requests together")
