@@ -19,6 +19,7 @@ type Arena struct {
 	be      *Backend
 	ctx     cContext
 	bufs    []cBuffer // several where the device limits the size of one
+	pages   [][]byte  // that buffers lie in
 	size    uintptr
 	tensors []Tensor
 	max     int
@@ -105,16 +106,15 @@ func (a *Arena) fit(tensors []Tensor, limit uintptr) (n int, size uintptr) {
 
 // allocBuffer gets one zeroed buffer for some tensors.
 func (a *Arena) allocBuffer(tensors []Tensor, size uintptr) error {
-	buf := fn.ggml_backend_buft_alloc_buffer(a.be.buft, size)
+	buf := a.mapped(size)
 	if buf == nil {
-		return a.be.noRoom(uint64(a.size))
+		if buf = fn.ggml_backend_buft_alloc_buffer(a.be.buft, size); buf == nil {
+			return a.be.noRoom(uint64(a.size))
+		}
+		fn.ggml_backend_buffer_clear(buf, 0)
 	}
 	a.bufs = append(a.bufs, buf)
 	at := fn.ggml_backend_buffer_get_base(buf)
-	if a.be.host {
-		wantLargePages(at, size)
-	}
-	fn.ggml_backend_buffer_clear(buf, 0)
 	for _, t := range tensors {
 		if err := a.place(buf, t, at); err != nil {
 			return err
@@ -122,6 +122,28 @@ func (a *Arena) allocBuffer(tensors []Tensor, size uintptr) error {
 		at = unsafe.Add(at, a.padded(t))
 	}
 	return nil
+}
+
+// largePage is a usual size of large pages; less memory is not worth mapping.
+const largePage = 2 << 20
+
+// mapped is a buffer in memory that comes zeroed from the system: whoever writes to it first pays for a page, so that
+// several threads can fill it without one having cleared all of it before. nil where that cannot be, or is too small.
+func (a *Arena) mapped(size uintptr) cBuffer {
+	if !a.be.host || size < largePage || !a.be.props().fromHostPtr {
+		return nil
+	}
+	mem := zeroPages(int(size))
+	if mem == nil {
+		return nil
+	}
+	buf := fn.ggml_backend_dev_buffer_from_host_ptr(a.be.dev, unsafe.Pointer(unsafe.SliceData(mem)), size, size)
+	if buf == nil {
+		freePages(mem)
+		return nil
+	}
+	a.pages = append(a.pages, mem)
+	return buf
 }
 
 func (a *Arena) place(buf cBuffer, t Tensor, addr unsafe.Pointer) error {
@@ -214,11 +236,14 @@ func (a *Arena) Free() {
 	for _, buf := range a.bufs {
 		a.be.release(func() { fn.ggml_backend_buffer_free(buf) })
 	}
+	for _, mem := range a.pages {
+		freePages(mem)
+	}
 	if a.ctx != nil {
 		fn.ggml_free(a.ctx)
 	}
 	for _, t := range a.tensors {
 		t.mem.ptr = nil
 	}
-	a.bufs, a.ctx, a.tensors = nil, nil, nil
+	a.bufs, a.pages, a.ctx, a.tensors = nil, nil, nil, nil
 }

@@ -1,21 +1,16 @@
 package ggml
 
-import (
-	"unsafe"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// largePage is a usual size; smaller memory is not worth asking for.
-const largePage = 2 << 20
-
-// wantLargePages asks for large pages for memory of the host that was not used yet: reading weights in a row is a tenth
-// faster with them. The system may decline.
-func wantLargePages(base unsafe.Pointer, size uintptr) {
-	page := uintptr(unix.Getpagesize())
-	skip := (page - uintptr(base)%page) % page
-	if size < skip+largePage {
-		return
+// zeroPages maps zeroed memory, in large pages if the system has some: reading weights in a row is a tenth faster with
+// them. nil if there is none.
+func zeroPages(size int) []byte {
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil
 	}
-	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(base, skip)), (size-skip)/page*page), unix.MADV_HUGEPAGE)
+	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE)
+	return mem
 }
+
+func freePages(mem []byte) { _ = unix.Munmap(mem) }

@@ -381,7 +381,11 @@ func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte)
 	}
 	l.idle[t] = true
 	x := l.copies.New(typ, shape...)
-	l.fills = append(l.fills, func() error { return relay(x.Host()) })
+	l.fills = append(l.fills, func() error {
+		err := relay(x.Host())
+		l.file.Release(t) // at once: the file's pages and the copy are not all there at the same time
+		return err
+	})
 	return x
 }
 
