@@ -62,6 +62,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 		layout:  layout,
 		showBar: o.progress || !cmd.Flags().Changed("progress") && cli.IsTerminal(a.stderr),
 	}
+	if o.batch != "" && !o.listSpeakers {
+		return s.speakBatch(ctx)
+	}
 	if err := s.fetch(ctx); err != nil {
 		return err
 	}

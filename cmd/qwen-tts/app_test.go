@@ -44,7 +44,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	code, out, errs := run(t.Context(), "", "--help")
 	require.Equal(t, 0, code, errs)
 	for _, flag := range []string{"model", "codec", "hf", "mode", "predictor", "tokenizer", "output", "format", "lang", "instruct", "speaker", "ref-wav", "ref-spk", "ref-rvq",
-		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "long", "piece-chars", "speed", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
+		"ref-text", "trim-ref", "voice", "x-vector-only", "save-voice", "design", "base", "anchor-text", "max-new", "long", "piece-chars", "batch", "out-dir", "concurrency", "fail-fast", "speed", "codec-chunk-dur", "stream-by-line", "seed", "greedy", "temp", "top-k", "top-p", "rep-pen",
 		"sub-temp", "sub-top-k", "sub-top-p", "no-fa", "clamp-fp16", "dump", "text", "text-layout", "device", "threads",
 		"progress", "profile", "list-speakers", "list-devices", "verbose", "version", "help"} {
 		assert.Regexp(t, `(?m)^\s+(-\w, )?--`+flag+`[ \n]`, out)

@@ -76,7 +76,7 @@ func (s *session) renderAnchor(ctx context.Context) (r reference, err error) {
 	if err != nil {
 		return r, err
 	}
-	engine, err := s.load()
+	engine, err := s.load(1)
 	if err != nil {
 		return r, err
 	}

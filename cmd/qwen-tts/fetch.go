@@ -73,7 +73,7 @@ func (o *options) impliedMode() string {
 	case len(o.voiceSources()) > 0:
 		return "base"
 	}
-	return ""
+	return o.itemsMode
 }
 
 // take makes the options name the files of a choice.

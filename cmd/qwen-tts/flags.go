@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,14 @@ type options struct {
 	predictor, tokenizer     string
 	mode                     string
 
+	batch, outDir string
+	concurrency   int
+	failFast      bool
+	itemsMode     string // the kind of model that the items need
+
 	text, format, lang, instruct, speaker, layout string
 	refWAV, refSpk, refRVQ, refText               string
+	inline                                        bool // refText is no file, but the transcript itself: of an item
 	voice, saveVoice, design, base, anchor        string
 	trimRef, xvectorOnly                          bool
 	maxNew                                        int
@@ -63,6 +70,12 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.instruct, "instruct", "", "style in free `text`: required for VoiceDesign, optional for CustomVoice")
 	f.StringVar(&o.speaker, "speaker", "", "speaker `name` (CustomVoice; see --list-speakers)")
 	f.StringVar(&o.layout, "text-layout", "auto", "`layout` of the text in the prompt: auto, whole or streamed")
+
+	f = flags.Group("Many texts")
+	f.StringVar(&o.batch, "batch", "", "speak the `items` of a file, one JSON object a line (id, text …), '-' reads stdin; needs --out-dir")
+	f.StringVar(&o.outDir, "out-dir", "", "`folder` for the audio and the results of --batch; what is done there already is not done again")
+	f.IntVar(&o.concurrency, "concurrency", 0, "with --batch: compute `n` items together (default: 8, or as many as there are)")
+	f.BoolVar(&o.failFast, "fail-fast", false, "with --batch: stop at the first item that fails or line that is wrong")
 
 	f = flags.Group("Voices (Base)")
 	f.StringVar(&o.refWAV, "ref-wav", "", "recording `file` to clone: WAV, FLAC, MP3, Ogg, AIFF, CAF …")
@@ -121,6 +134,7 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 		About:   "Speaks text with a Qwen3-TTS model.",
 		Version: version,
 		Stray:   "the text comes from stdin or --text",
+		Exit:    "  7  some items of --batch failed\n",
 		Flags:   newFlags(o),
 		Run:     func(cmd *cobra.Command) error { return speak(cmd, o) },
 	}.Cobra()
@@ -139,12 +153,8 @@ func (o *options) check() error {
 		return nil
 	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
 		return cli.Usagef("--codec is missing")
-	case o.output == "" && o.saveVoice == "":
+	case o.output == "" && o.saveVoice == "" && o.batch == "":
 		return cli.Usagef("-o is missing")
-	case o.pieceChars < 0:
-		return cli.Usagef("--piece-chars: %d is negative", o.pieceChars)
-	case o.pieceChars > 0 && !o.long:
-		return cli.Usagef("--piece-chars needs --long")
 	case o.profile != "" && o.profile != "table" && o.profile != "json":
 		return cli.Usagef("--profile=%s: neither table nor json", o.profile)
 	case o.byLine && o.output != "-":
@@ -152,7 +162,36 @@ func (o *options) check() error {
 	case o.byLine && o.dump != "":
 		return cli.Usagef("--dump is of one synthesis, --stream-by-line makes many")
 	}
-	return o.checkVoice()
+	return cmp.Or(o.checkPieces(), o.checkBatch(), o.checkVoice())
+}
+
+func (o *options) checkPieces() error {
+	switch {
+	case o.pieceChars < 0:
+		return cli.Usagef("--piece-chars: %d is negative", o.pieceChars)
+	case o.pieceChars > 0 && !o.long:
+		return cli.Usagef("--piece-chars needs --long")
+	}
+	return nil
+}
+
+// checkBatch refuses what does not go with --batch, and what goes with nothing else.
+func (o *options) checkBatch() error {
+	switch {
+	case o.batch == "" && (o.outDir != "" || o.concurrency != 0 || o.failFast):
+		return cli.Usagef("--out-dir, --concurrency and --fail-fast need --batch")
+	case o.batch == "":
+		return nil
+	case o.outDir == "":
+		return cli.Usagef("--batch needs --out-dir")
+	case o.output != "" || o.text != "" || o.byLine:
+		return cli.Usagef("--batch excludes -o, --text and --stream-by-line")
+	case o.dump != "" || o.profile != "" || o.saveVoice != "":
+		return cli.Usagef("--batch excludes --dump, --profile and --save-voice")
+	case o.concurrency < 0:
+		return cli.Usagef("--concurrency: %d is negative", o.concurrency)
+	}
+	return nil
 }
 
 // voiceSources are the flags given that name a voice; more than one are a contradiction.

@@ -10,10 +10,7 @@ import (
 
 // utterLong speaks a text of any length in pieces, and tells which of them the model did not end.
 func (s *session) utterLong(ctx context.Context, req *core.Request, emit func([]float32) error) error {
-	options := core.LongOptions{PieceCharacters: s.options.pieceChars}
-	if s.changed("max-new") {
-		options.PieceFrames = req.MaxFrames
-	}
+	options := s.longOptions(req)
 	if s.talkative() {
 		options.Piece = func(p core.Piece) { s.app.console.Linef("%s", describePiece(p)) }
 	}
@@ -29,6 +26,14 @@ func (s *session) utterLong(ctx context.Context, req *core.Request, emit func([]
 	}
 	s.profile(&res.Result)
 	return nil
+}
+
+func (s *session) longOptions(req *core.Request) core.LongOptions {
+	options := core.LongOptions{PieceCharacters: s.options.pieceChars}
+	if s.changed("max-new") {
+		options.PieceFrames = req.MaxFrames
+	}
+	return options
 }
 
 func (s *session) synthesizeLong(ctx context.Context, req *core.Request, options core.LongOptions, emit func([]float32) error) (core.LongResult, error) {

@@ -24,6 +24,7 @@ type session struct {
 	format  audio.Format
 	layout  core.Layout
 	showBar bool
+	places  int // requests that are computed together; 0 is 1
 
 	engine  *core.Engine
 	request core.Request // all but the text
@@ -48,9 +49,11 @@ func (s *session) open(ctx context.Context) error {
 		defer file.Discard()
 	}
 	if s.options.design == "" {
-		s.engine, err = s.load()
+		s.engine, err = s.load(s.places)
 	} else if r, err = s.renderAnchor(ctx); err == nil {
-		s.engine, err = core.Open(s.base())
+		base := s.base()
+		base.MaxBatch = s.places
+		s.engine, err = core.Open(base)
 	}
 	if err != nil {
 		return err
@@ -80,12 +83,13 @@ func (s *session) prepare(ctx context.Context, r reference, file *atomicfile.Fil
 	return nil
 }
 
-// load opens the talker of --model.
-func (s *session) load() (*core.Engine, error) {
+// load opens the talker of --model, for so many requests at a time.
+func (s *session) load(places int) (*core.Engine, error) {
 	opts, err := s.model()
 	if err != nil {
 		return nil, err
 	}
+	opts.MaxBatch = places
 	return core.Open(opts)
 }
 
@@ -181,6 +185,14 @@ func (o *options) applySampling(talker, predictor *sample.Params, changed func(f
 
 // speak synthesises one text into one file. A stream gets each frame as soon as it is generated.
 func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bool) error {
+	req := s.request
+	req.Text = text
+	req.Stream = stream
+	return s.record(w, func(emit func([]float32) error) error { return s.utter(ctx, &req, emit) })
+}
+
+// record writes what an utterance emits as one file.
+func (s *session) record(w io.Writer, utter func(emit func([]float32) error) error) error {
 	out, err := audio.NewWriter(w, s.format, core.SampleRate)
 	if err != nil {
 		return cli.IOError{Err: err}
@@ -191,10 +203,7 @@ func (s *session) speak(ctx context.Context, text string, w io.Writer, stream bo
 		return cli.Inputf("--%w", err)
 	}
 	defer speed.Discard()
-	req := s.request
-	req.Text = text
-	req.Stream = stream
-	err = s.utter(ctx, &req, func(pcm []float32) error {
+	err = utter(func(pcm []float32) error {
 		if err := speed.Write(pcm); err != nil {
 			return cli.IOError{Err: err} // the engine hands it back, wrapped
 		}

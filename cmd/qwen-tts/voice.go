@@ -21,7 +21,9 @@ type reference struct {
 // readReference reads what can be read before a model is open, so that a wrong file costs no time.
 func (s *session) readReference() (r reference, err error) {
 	o := s.options
-	if o.refText != "" {
+	if o.inline {
+		r.text = o.refText
+	} else if o.refText != "" {
 		if r.text, err = cli.ReadTranscript(o.refText); err != nil {
 			return r, fmt.Errorf("--ref-text: %w", err)
 		}

@@ -34,6 +34,15 @@ func (f *Flags) Group(title string) *pflag.FlagSet {
 	return fs
 }
 
+// Set has the flags of all groups.
+func (f Flags) Set() *pflag.FlagSet {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range f {
+		set.AddFlagSet(g.flags)
+	}
+	return set
+}
+
 // Information starts the group of flags that every command has, to which more may be added.
 func (f *Flags) Information(verbose *bool, tells string) *pflag.FlagSet {
 	fs := f.Group("Information")
@@ -49,7 +58,7 @@ Exit codes:
   1  the computation failed          5  out of memory
   2  flags, parameters or input      6  reading or writing files
   3  not with this kind of model   130  stopped by Ctrl-C; no file is left behind
-
+%s
 Environment:
   QWEN_GGML_DIR  folder with ggml's shared libraries
   QWEN_THREADS   CPU threads, if --threads is not given
@@ -64,6 +73,7 @@ type Command struct {
 	Version string                    // of the linker, see Banner
 	Stray   string                    // where what is no flag belongs: "the text comes from stdin"
 	Args    func(args []string) error // checks what is no flag; nil: nothing may be
+	Exit    string                    // what the help adds to the exit codes, lines
 	Env     string                    // what the help adds to the environment, lines
 	Flags   Flags
 	Run     func(cmd *cobra.Command) error
@@ -113,7 +123,8 @@ func (c Command) printHelp(w io.Writer) {
 	for _, g := range c.Flags {
 		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsages())
 	}
-	fmt.Fprint(w, help, c.Env)
+	fmt.Fprintf(w, help, c.Exit)
+	fmt.Fprint(w, c.Env)
 }
 
 // Execute runs a command line and returns the exit code; a failure is one line on the console.

@@ -19,6 +19,7 @@ const (
 	ExitModel   = 4 // model files, ggml's libraries or the device
 	ExitMemory  = 5
 	ExitIO      = 6 // reading or writing files and streams, also over the network
+	ExitPartial = 7 // of many things asked for, some failed
 	// 128 + signal: stopped by SIGINT (130) or SIGTERM (143)
 )
 
@@ -58,6 +59,12 @@ type IOError struct{ Err error }
 func (e IOError) Error() string { return e.Err.Error() }
 func (e IOError) Unwrap() error { return e.Err }
 
+// PartialError marks that of many things asked for some failed, each with a kind of its own.
+type PartialError struct{ Err error }
+
+func (e PartialError) Error() string { return e.Err.Error() }
+func (e PartialError) Unwrap() error { return e.Err }
+
 // FileError marks an error of reading a file: an IOError if it cannot be read, an InputError if its content is wrong.
 func FileError(err error) error {
 	if errors.As(err, new(*fs.PathError)) {
@@ -91,6 +98,8 @@ func ExitCode(ctx context.Context, err error) int {
 		return ExitOK
 	case errors.As(context.Cause(ctx), &signal):
 		return signal.exitCode()
+	case errors.As(err, new(PartialError)):
+		return ExitPartial
 	case errors.As(err, &writing):
 		return ExitIO
 	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrUnsupported),

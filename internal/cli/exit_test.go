@@ -35,6 +35,7 @@ func TestExitCode(t *testing.T) {
 		{core.ErrModel, 4},
 		{core.ErrBackend, 4},
 		{core.ErrMemory, 5},
+		{PartialError{IOError{os.ErrNotExist}}, 7},
 		{hub.ErrInvalid, 2},
 		{hub.ErrNetwork, 6},
 		{hub.ErrAccess, 6},

@@ -72,6 +72,20 @@ func ReadTextFile(path string) (string, error) {
 
 // EachLine calls speak with each line of r that is not blank, as soon as it is complete.
 func EachLine(ctx context.Context, r io.Reader, speak func(line string) error) error {
+	return Lines(ctx, r, func(n int, line string, err error) error {
+		if err != nil {
+			return Inputf("text: line %d: %w", n, err)
+		}
+		if err := speak(line); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		return nil
+	})
+}
+
+// Lines calls yield with each line of r that is not blank and its number, from 1, as soon as it is complete; with an
+// error in its place if it is not text. What yield returns ends it.
+func Lines(ctx context.Context, r io.Reader, yield func(n int, line string, err error) error) error {
 	br, err := await(ctx, func() (*bufio.Reader, error) { return textReader(r) })
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
@@ -84,15 +98,12 @@ func EachLine(ctx context.Context, r io.Reader, speak func(line string) error) e
 		if err != nil {
 			return fmt.Errorf("text: line %d: %w", n, err)
 		}
-		if err := checkText(line); err != nil {
-			return Inputf("text: line %d: %w", n, err)
-		}
 		text := strings.TrimRight(string(line), "\r\n")
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if err := speak(text); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+		if err := yield(n, text, checkText(line)); err != nil {
+			return err
 		}
 	}
 }
