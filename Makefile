@@ -144,6 +144,10 @@ test-vulkan: ggml ## the tests of GPUs, on Mesa's software Vulkan device (mesa-v
 	GO='$(GO)' scripts/test-vulkan.sh
 
 .PHONY: clients-test packaging-test bench-server
+bench-server: commands ggml $(TINY_MODEL) $(TINY_CODEC) ## many clients at once against tts-server; MODEL= CODEC= VOICE= name another model, LOAD= flags of bench/serverload
+	QWEN_GGML_DIR="$${QWEN_GGML_DIR:-$(CURDIR)/.ggml}" $(GO) run ./bench/serverload -voice '$(or $(VOICE),vivian)' $(LOAD) -- \
+	  $(BUILD)/bin/tts-server --model '$(or $(MODEL),$(TINY_MODEL))' --codec '$(or $(CODEC),$(TINY_CODEC))'
+
 packaging-test: commands ## check the container and systemd files as far as that goes without running them
 	@bash scripts/lint-packaging.sh $(BUILD)
 

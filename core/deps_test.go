@@ -21,6 +21,7 @@ var lattice = map[string]string{
 	"cmd/qwen-convert": "convert core core/checkpoint internal/cli",
 	"cmd/qwen-pull":    "hub internal/cli",
 	"cmd/qwen-tts":     "core core/audio core/sample core/text core/voicefile hub internal/atomicfile internal/cli",
+	"bench/serverload": "",
 	"cmd/tts-server":   "core hub internal/cli server",
 	"convert":          "core/checkpoint ggml ggml/gguf internal/half",
 
