@@ -18,6 +18,8 @@ type Engine interface {
 	Identity() core.Identity
 }
 
+var _ Engine = (*core.Engine)(nil)
+
 // The families of models, as Engine.ModelType names them.
 const (
 	baseModel   = "base"

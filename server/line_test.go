@@ -193,6 +193,24 @@ func TestDisconnectWhileStreaming(t *testing.T) {
 	}
 }
 
+func TestDisconnectWhileRegistering(t *testing.T) {
+	ended, begun := make(chan error, 1), make(chan struct{})
+	e := &fake{kind: "base", listen: func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}}
+	r := start(t, e)
+	c := r.dial()
+	c.send("POST", "/v1/audio/voices", object{"name": "anna", "wav_b64": b64(recording(t))})
+	<-begun
+	c.Close()
+	assert.ErrorIs(t, <-ended, context.Canceled)
+	r.waitForLoad(0, 0)
+	assert.Empty(t, r.voices())
+}
+
 // The engine does not wait for who reads slowly.
 func TestSlowReader(t *testing.T) {
 	e := &fake{speakers: []string{"vivian"}}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -109,7 +110,7 @@ func (m *metrics) turnedAway(err error) {
 	m.rejected.WithLabelValues(reason).Inc()
 }
 
-// spoken counts what came of a synthesis; the engine may still be at it if the client is gone.
+// spoken counts what came of a request; the engine may still be at it if the client is gone.
 func (m *metrics) spoken(y *synthesis, err error) {
 	outcome := "ok"
 	var failure *apiError
@@ -121,20 +122,20 @@ func (m *metrics) spoken(y *synthesis, err error) {
 	}
 	m.syntheses.WithLabelValues(formatName(y.format), outcome).Inc()
 	m.queued.Observe(y.queued.Seconds())
-	select {
-	case <-y.done:
-	default:
-		return
-	}
+}
+
+// computed counts what the engine did for a request, whether or not anybody waited for the end of it.
+func (m *metrics) computed(y *synthesis, err error) {
 	r := &y.total
 	m.frames.Add(float64(r.Frames))
 	m.audio.Add(seconds(r.Samples))
 	m.tokens.Add(float64(r.TextTokens))
-	m.characters.Add(float64(len([]rune(y.request.Text))))
-	if r.Samples > 0 {
-		m.firstAudio.Observe((y.started.Sub(y.arrived) + r.Timings.FirstAudio).Seconds())
+	m.characters.Add(float64(utf8.RuneCountInString(y.request.Text)))
+	if r.Samples == 0 {
+		return
 	}
-	if err == nil && r.Samples > 0 {
+	m.firstAudio.Observe((y.started.Sub(y.arrived) + r.Timings.FirstAudio).Seconds())
+	if err == nil {
 		m.duration.Observe(r.Timings.Total.Seconds())
 		m.rtf.Observe(r.Timings.Total.Seconds() / seconds(r.Samples))
 	}

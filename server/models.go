@@ -29,7 +29,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 // object is the model as OpenAI's API shows models.
 func (m *model) object() map[string]any {
 	return map[string]any{"id": m.id, "object": "model", "created": m.created.Unix(), "owned_by": "libqwen",
-		"type": m.kind, "size": m.engine.Identity().Size, "languages": m.engine.Languages()}
+		"type": m.kind, "size": m.is.Size, "languages": m.engine.Languages()}
 }
 
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {

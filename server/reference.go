@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -101,17 +102,17 @@ func notAllowed(what string) error {
 }
 
 // read reads a file below the folder that is allowed; links that lead out of it are not followed.
-func (r *references) read(path string) ([]byte, error) {
+func (r *references) read(name string) ([]byte, error) {
 	if r.root == nil {
 		return nil, notAllowed("a file of the server")
 	}
-	path = filepath.FromSlash(path)
-	if filepath.IsAbs(path) {
-		if rel, err := filepath.Rel(r.root.Name(), path); err == nil {
-			path = rel
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		if rel, err := filepath.Rel(r.root.Name(), name); err == nil {
+			name = rel
 		}
 	}
-	f, err := r.root.Open(path)
+	f, err := r.root.Open(name)
 	if err != nil {
 		return nil, refuse("ref_audio", "invalid_value", "ref_audio: there is no such file in the server's folder of references")
 	}
@@ -135,7 +136,7 @@ func (r *references) readAll(from io.Reader) ([]byte, error) {
 
 // allowed tells whether an address starts with one that the operator named, at a boundary of its path.
 func (r *references) allowed(u *url.URL) bool {
-	clean := u.JoinPath().Path // without . and ..
+	clean := path.Clean(u.Path) // decoded, without . and ..
 	for _, a := range r.urls {
 		base := strings.TrimSuffix(a.Path, "/")
 		if u.Scheme == a.Scheme && strings.EqualFold(u.Host, a.Host) && u.User == nil && (clean == base || strings.HasPrefix(clean, base+"/")) {

@@ -185,7 +185,7 @@ func (m *model) checkRegistration(g *registration) error {
 
 // makeVoice makes a voice of what was sent; a recording waits for its turn at the engine.
 func (m *model) makeVoice(ctx context.Context, g *registration) (v *voicefile.Voice, warnings []string, err error) {
-	id := voicefile.Identity(m.engine.Identity())
+	id := m.is
 	switch {
 	case g.qvoice != nil:
 		if v, err = voicefile.ParseVoice(g.qvoice); err == nil {
@@ -257,5 +257,3 @@ func (m *model) tryVoice(ctx context.Context, v *voicefile.Voice) error {
 	(&cloned{voice: v}).apply(&req)
 	return m.engine.CheckLong(ctx, &req, core.LongOptions{})
 }
-
-var _ Engine = (*core.Engine)(nil)

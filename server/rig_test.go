@@ -46,6 +46,8 @@ type fake struct {
 	speakers []string
 	speak    func(ctx context.Context, req *core.Request, emit func([]float32) error) (core.Result, error)
 
+	listen func(ctx context.Context) error // to a recording
+
 	mu       sync.Mutex
 	requests []core.Request
 }
@@ -66,7 +68,10 @@ func (f *fake) SynthesizeLong(ctx context.Context, req *core.Request, _ core.Lon
 	return core.LongResult{Result: r}, err
 }
 
-func (f *fake) ExtractVoice(context.Context, []float32) (*core.Voice, error) {
+func (f *fake) ExtractVoice(ctx context.Context, _ []float32) (*core.Voice, error) {
+	if f.listen != nil {
+		return nil, f.listen(ctx)
+	}
 	return &core.Voice{XVector: []float32{1, 2}}, nil
 }
 func (f *fake) DefaultRequest() core.Request { return core.DefaultRequest() }

@@ -122,6 +122,7 @@ type model struct {
 	engine  Engine
 	id      string // as clients know it
 	kind    string // Engine.ModelType
+	is      voicefile.Identity
 	created time.Time
 	voices  *voices
 }
@@ -148,9 +149,9 @@ func New(opts Options) (*Server, error) {
 // Use makes an engine speak, under that name; the voices that were registered for its model are read. The caller closes
 // the engine, after Shutdown.
 func (s *Server) Use(e Engine, id string) error {
-	m := &model{server: s, engine: e, id: id, kind: e.ModelType(), created: time.Now()}
+	m := &model{server: s, engine: e, id: id, kind: e.ModelType(), is: voicefile.Identity(e.Identity()), created: time.Now()}
 	var err error
-	if m.voices, err = openVoices(s.opts.VoicesDir, s.opts.MaxVoices, voicefile.Identity(e.Identity()), s.log); err != nil {
+	if m.voices, err = openVoices(s.opts.VoicesDir, s.opts.MaxVoices, m.is, s.log); err != nil {
 		return err
 	}
 	if err := m.voices.checkWritable(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"time"
+	"unicode/utf8"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
@@ -118,6 +119,7 @@ func (y *synthesis) start(ctx context.Context, w io.Writer) {
 	go func() {
 		defer y.server.speaking.Done()
 		y.err = y.run(ctx, w)
+		y.server.metrics.computed(y, y.err)
 		y.server.line.leave(time.Since(y.started))
 		y.server.stuck.remove(y)
 		close(y.done)
@@ -192,7 +194,7 @@ func (y *synthesis) watch() {
 // attrs are what the log says of a synthesis.
 func (y *synthesis) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("format", formatName(y.format)), slog.Bool("stream", y.stream), slog.String("voice", y.voice),
-		slog.Int("characters", len([]rune(y.request.Text))), slog.Duration("queued", y.queued)}
+		slog.Int("characters", utf8.RuneCountInString(y.request.Text)), slog.Duration("queued", y.queued)}
 	select {
 	case <-y.done:
 	default:

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/core/audio"
 	"github.com/libqwen/libqwen/core/voicefile"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/server"
@@ -144,6 +147,22 @@ func TestVoicesOfAllKindsOfUploads(t *testing.T) {
 	var names struct{ Voices []string }
 	again.get("/v1/audio/voices?format=names").json(t, &names)
 	assert.Equal(t, []string{"file", "form", "form-file", "form-latents", "latents", "vector"}, names.Voices)
+}
+
+// A recording may be of any kind that can be decoded.
+func TestRecordingsOfAllKinds(t *testing.T) {
+	r := start(t, tiny(t, base))
+	clip, err := audio.DecodeWAV(recording(t))
+	require.NoError(t, err)
+	for _, f := range []audio.Format{audio.WAV24, audio.WAV32, audio.FLAC, audio.MP3, audio.Opus, audio.Vorbis} {
+		file := &audio.Buffer{}
+		w, err := audio.NewWriter(file, f, clip.Rate)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(clip.Samples))
+		require.NoError(t, w.Close())
+		a := r.form("name", f.String(), "file@", string(file.Bytes()))
+		require.Equal(t, 201, a.status, "%s: %s", f, a.body)
+	}
 }
 
 func TestVoicesThatAreWrong(t *testing.T) {
@@ -290,6 +309,26 @@ func TestReferencesFromElsewhere(t *testing.T) {
 		say(r, ref).wants(t, 400, "ref_audio", "invalid_value")
 	}
 	say(r, "http://127.0.0.1:1/a.wav").wants(t, 400, "ref_audio", "not_allowed")
+
+	// Addresses: only below those that are allowed, also after a redirect.
+	site := http.NewServeMux()
+	site.Handle("/clips/", http.StripPrefix("/clips/", http.FileServer(http.Dir(dir))))
+	site.Handle("/clips/inside", http.RedirectHandler("/clips/a.wav", http.StatusFound))
+	site.Handle("/clips/away", http.RedirectHandler("/secret/a.wav", http.StatusFound))
+	site.Handle("/secret/", http.StripPrefix("/secret/", http.FileServer(http.Dir(dir))))
+	host := httptest.NewServer(site)
+	defer host.Close()
+	r = start(t, e, func(o *server.Options) { o.ReferenceURLs = []string{host.URL + "/clips"} })
+	for _, path := range []string{"/clips/a.wav", "/clips/inside"} {
+		assert.Equal(t, 200, say(r, host.URL+path).status, path)
+	}
+	for _, path := range []string{"/secret/a.wav", "/clipsaway/a.wav", "/clips/../secret/a.wav", "/clips/%2e%2e/secret/a.wav", "/"} {
+		say(r, host.URL+path).wants(t, 400, "ref_audio", "not_allowed")
+	}
+	for _, path := range []string{"/clips/away", "/clips/none.wav"} {
+		say(r, host.URL+path).wants(t, 400, "ref_audio", "invalid_value")
+	}
+	say(r, strings.Replace(host.URL, "http://", "http://user@", 1)+"/clips/a.wav").wants(t, 400, "ref_audio", "not_allowed")
 
 	_, err := server.New(server.Options{ReferenceURLs: []string{"ftp://x"}})
 	assert.ErrorContains(t, err, "ftp://x")
