@@ -31,7 +31,7 @@ func (r *rig) client(key string, options ...option.RequestOption) *openai.Client
 
 func speechParams(voice, format string) openai.AudioSpeechNewParams {
 	return openai.AudioSpeechNewParams{
-		Model: openai.SpeechModelGPT4oMiniTTS, Input: "Hello world.", Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String(voice)},
+		Model: "tts-1", Input: "Hello world.", Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String(voice)},
 		ResponseFormat: openai.AudioSpeechNewParamsResponseFormat(format), Instructions: openai.String("cheerful"),
 	}
 }

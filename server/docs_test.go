@@ -22,8 +22,8 @@ func TestTheDocumentation(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```sh (\\w+)\n(.*?)```").FindAllSubmatch(doc, -1)
 	require.Len(t, blocks, 2)
 	for _, b := range blocks {
-		kind, commands := string(b[1]), string(b[2])
-		r := start(t, tiny(t, map[string]string{"custom_voice": custom, "base": base}[kind]))
+		commands := string(b[2])
+		r := start(t, tiny(t, map[string]string{"custom_voice": custom, "base": base}[string(b[1])]))
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "clip.wav"), recording(t), 0o666))
 		for command := range strings.Lines(commands) {

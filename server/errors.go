@@ -47,7 +47,6 @@ var (
 	errTimeout  = errors.New("the request took longer than the server allows")
 	errShutdown = errors.New("the server is shutting down")
 	errGone     = errors.New("the client is gone")
-	errSlow     = errors.New("the client reads too slowly")
 )
 
 func busy(after time.Duration) *apiError {
