@@ -1,10 +1,6 @@
 package ggml
 
-import (
-	"os"
-
-	"golang.org/x/sys/windows"
-)
+import "golang.org/x/sys/windows"
 
 // dlopen loads a DLL and all it needs, searching beside the DLL itself first.
 func dlopen(path string) (uintptr, error) {
@@ -19,12 +15,3 @@ func dlsym(lib uintptr, name string) (uintptr, error) {
 }
 
 func dlclose(lib uintptr) { _ = windows.FreeLibrary(windows.Handle(lib)) }
-
-// modulePath is the file of the running program.
-func modulePath() string {
-	p, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	return p
-}

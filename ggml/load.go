@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/libqwen/libqwen/internal/dylib"
 )
 
 // The versions of ggml that this binding is tested with: MinVersion <= version < EndVersion.
@@ -114,7 +116,7 @@ func openLibraries(dir string) (base, reg uintptr, from string, err error) {
 
 // besideModule lists the directories searched around the program or library that holds this code.
 func besideModule() []string {
-	path := modulePath()
+	path := dylib.Module()
 	if path == "" {
 		return nil
 	}

@@ -3,6 +3,7 @@
 package dylib
 
 import (
+	"os"
 	"reflect"
 	"unsafe"
 
@@ -21,8 +22,20 @@ func Symbol(lib uintptr, name string) (uintptr, error) { return purego.Dlsym(lib
 func Close(lib uintptr) { _ = purego.Dlclose(lib) }
 
 // Module is the file that this code was loaded from: the program, or libqwen.so inside another one; "" if it cannot be
-// told.
+// told. Of the program the loader knows only the name that it was started by, which for one found along PATH has no folder.
 func Module() string {
+	loaded := loadedAs()
+	if len(os.Args) == 0 || loaded != os.Args[0] {
+		return loaded
+	}
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return loaded
+}
+
+// loadedAs is the loader's name of the file that holds this code; "" if it has none.
+func loadedAs() string {
 	addr, err := purego.Dlsym(purego.RTLD_DEFAULT, "dladdr")
 	if err != nil {
 		return ""
@@ -35,7 +48,7 @@ func Module() string {
 	}{}
 	var dladdr func(addr uintptr, info unsafe.Pointer) int32
 	purego.RegisterFunc(&dladdr, addr)
-	if dladdr(reflect.ValueOf(Module).Pointer(), unsafe.Pointer(info)) == 0 || info.fname == nil {
+	if dladdr(reflect.ValueOf(loadedAs).Pointer(), unsafe.Pointer(info)) == 0 || info.fname == nil {
 		return ""
 	}
 	n := 0
