@@ -43,7 +43,7 @@ func (a *Arena) New(t Type, ne ...int) Tensor {
 	if a.bufs != nil || len(a.tensors) >= a.max {
 		panic("ggml: arena: New after Alloc, or more tensors than announced")
 	}
-	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
+	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{be: a.be}}
 	a.tensors = append(a.tensors, x)
 	return x
 }
@@ -190,7 +190,7 @@ func (a *Arena) At(offset uint64, t Type, ne ...int) (Tensor, error) {
 	if len(a.tensors) >= a.max {
 		panic("ggml: arena: more tensors than announced")
 	}
-	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{}}
+	x := Tensor{c: newTensor(a.ctx, t, ne), mem: &memory{be: a.be}}
 	n := uint64(fn.ggml_nbytes(x.c))
 	if offset%uint64(a.be.AlignmentOf(t)) != 0 || offset > uint64(a.size) || n > uint64(a.size)-offset {
 		return Tensor{}, fmt.Errorf("ggml: tensor of %d bytes at offset %d does not fit into %d bytes", n, offset, a.size)

@@ -139,11 +139,11 @@ func TestDeviceLeavesToTheCPUWhatItLacks(t *testing.T) {
 func TestDeviceTellsWhatItCan(t *testing.T) {
 	be := testenv.Backend(t, 1)
 	for _, typ := range []ggml.Type{ggml.F32, ggml.F16, gguf.Q8_0, gguf.Q4_K} {
-		assert.True(t, be.CanMultiply(typ), typ)
-		assert.True(t, be.CanGather(typ), typ)
+		assert.True(t, be.CanMultiply(typ, 256, 8), typ)
+		assert.True(t, be.CanGather(typ, 256, 8), typ)
 	}
 	if testenv.OtherDevice() {
-		assert.False(t, be.CanMultiply(gguf.F64))
-		assert.False(t, be.CanGather(gguf.F64))
+		assert.False(t, be.CanMultiply(gguf.F64, 256, 8))
+		assert.False(t, be.CanGather(gguf.F64, 256, 8))
 	}
 }

@@ -37,6 +37,7 @@ type Builder struct {
 	calls   []call
 	tapping bool
 	taps    []Tap
+	beside  bool // a weight lies in the memory of the CPU beside the device
 }
 
 // maxInputs of one graph.
@@ -66,7 +67,7 @@ func (g *Graph) finish(b *Builder, maxNodes int) (err error) {
 		return err
 	}
 	g.mirror = b.inputs.reflect()
-	if g.plan, err = g.be.newPlan(g.graph, maxNodes); err != nil {
+	if g.plan, err = g.be.newPlan(g.graph, maxNodes, b.beside); err != nil {
 		return err
 	}
 	bindCalls(b.calls)

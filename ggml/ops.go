@@ -34,12 +34,14 @@ func (t Tensor) Mul(u Tensor) Tensor {
 // MatMul is w·t: t [K, N, b, c], w [K, M, b', c'] -> F32 [M, N, b, c]. b' divides b: heads of w are shared by groups.
 func (t Tensor) MatMul(w Tensor) Tensor {
 	check(w.c.ne[0] == t.c.ne[0] && t.c.ne[2]%w.c.ne[2] == 0 && t.c.ne[3]%w.c.ne[3] == 0 && w.c.nb[0] <= w.c.nb[1], "matmul", w, t)
+	t.b.meet(w)
 	return t.wrap(fn.ggml_mul_mat(t.ctx(), w.c, t.c))
 }
 
 // GetRows gathers rows of table [C, R] by ids I32 [N] -> F32 [C, N]; t is the ids.
 func (t Tensor) GetRows(table Tensor) Tensor {
 	check(t.Type() == I32 && t.c.ne[2] == 1 && t.c.ne[3] == 1 && t.c.ne[1] == table.c.ne[2] && table.c.ne[3] == 1, "get_rows", table, t)
+	t.b.meet(table)
 	return t.wrap(fn.ggml_get_rows(t.ctx(), table.c, t.c))
 }
 

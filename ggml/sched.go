@@ -13,13 +13,20 @@ type plan struct {
 	sched cSched
 }
 
-// newPlan gets the memory for a graph of at most maxNodes nodes.
-func (b *Backend) newPlan(graph cGraph, maxNodes int) (plan, error) {
+// meet notes where a weight lies.
+func (b *Builder) meet(w Tensor) {
+	if b != nil && w.mem != nil && w.mem.be != nil && w.mem.be == b.be.helper {
+		b.beside = true
+	}
+}
+
+// newPlan gets the memory for a graph of at most maxNodes nodes. beside tells that it reads memory of the CPU.
+func (b *Backend) newPlan(graph cGraph, maxNodes int, beside bool) (plan, error) {
 	lacking := b.lacking(graph)
 	if len(lacking) > 0 && b.helper == nil {
 		return plan{}, fmt.Errorf("ggml: %s cannot compute %s", b.Name, lacking[0])
 	}
-	if len(lacking) > 0 {
+	if len(lacking) > 0 || beside {
 		b.reportLacking(lacking)
 		return b.schedule(graph, maxNodes)
 	}

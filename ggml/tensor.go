@@ -30,6 +30,7 @@ type memory struct {
 	ptr    unsafe.Pointer // nil where the data is not in host memory
 	mirror *mirror        // that ptr lies in; nil where ptr is the data itself
 	at     uintptr        // its place there
+	be     *Backend       // that the memory is of; nil for results
 }
 
 // Valid tells whether t is a tensor at all (an optional weight may be absent).

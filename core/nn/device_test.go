@@ -25,12 +25,16 @@ func TestDeviceHoldsWhatItCannotReadInAnotherType(t *testing.T) {
 	want := make([]float32, info.Elements())
 	require.NoError(t, ggml.Dequantize(gguf.Q8_0, want, f.Data(info)))
 
-	for _, typ := range []ggml.Type{gguf.Q8_0, gguf.F16, gguf.F32} {
+	for _, typ := range []ggml.Type{gguf.Q8_0, gguf.F16, gguf.F32, absent} {
 		l := NewLoader(be, f)
-		l.types = map[use]ggml.Type{{gguf.Q8_0, false}: typ} // as if the device could do no better
+		l.types = map[use]ggml.Type{useOf(gguf.Q8_0, shape, ""): typ} // as if the device could do no better
 		w, err := l.tensor(name, shape, "")
 		require.NoError(t, err)
-		assert.Equal(t, typ, w.Type())
+		if typ == absent {
+			assert.Equal(t, gguf.Q8_0, w.Type(), "where it lies in the file")
+		} else {
+			assert.Equal(t, typ, w.Type())
+		}
 		for _, other := range f.Tensors() {
 			l.used[other.Name] = true
 		}

@@ -311,16 +311,11 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 		l.size.InPlace += uint64(t.Size)
 		return ggml.Tensor{}, nil
 	}
-	if i, at, ok := l.file.Place(t); ok && i < len(l.inPlace) && at%uint64(l.be.AlignmentOf(t.Type)) == 0 {
+	if i, at, ok := l.file.Place(t); l.be.Host() && ok && i < len(l.inPlace) && at%uint64(l.be.AlignmentOf(t.Type)) == 0 {
 		return l.inPlace[i].At(at, t.Type, shape...)
 	}
 	l.idle[t] = true
-	if typ := l.held(use{t.Type, as == "rows"}); typ != t.Type {
-		return l.converted(t, typ, shape), nil
-	}
-	x := l.copies.New(t.Type, shape...)
-	l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
-	return x, nil
+	return l.place(t, shape, as)
 }
 
 // panels packs a matrix [in, out] if there is a kernel for it. Q8_0 there is one for in the file's order too, which
