@@ -21,24 +21,20 @@ func (b *Block) Forward(x ggml.Tensor, span *nn.Span, layer int, c StackConfig) 
 	return x.Add(b.MLP.Forward(h).TapF("L%d_mlp_out", layer))
 }
 
-// fp16Max is the largest finite half-precision number.
-const fp16Max = 65504
-
 // Stack is the layers of a model and its final norm.
 type Stack struct {
 	Blocks     []Block    `gguf:"blk.%d"`
 	OutputNorm nn.RMSNorm `gguf:"output_norm" shape:"embd"`
 
-	c         StackConfig
-	clampFP16 bool // keep the residual stream within half precision, for devices that add up in it
+	c StackConfig
 }
 
 // Forward runs x [E, N] through all layers; the result is before the final norm. tap names the layers' results.
 func (s *Stack) Forward(x ggml.Tensor, span *nn.Span, tap string) ggml.Tensor {
 	for i := range s.Blocks {
 		x = s.Blocks[i].Forward(x, span, i, s.c)
-		if s.clampFP16 {
-			x = x.Clamp(-fp16Max, fp16Max)
+		if s.c.ClampFP16 {
+			x = x.Clamp(-nn.FP16Max, nn.FP16Max)
 		}
 		x = x.TapF(tap, i)
 	}

@@ -93,8 +93,9 @@ func Check(f *gguf.File, values bool) (nn.Footprint, error) {
 // newModel is a model without its weights.
 func newModel(be *ggml.Backend, f *gguf.File, c Config, opts Options) *Model {
 	m := &Model{Config: c, be: be, cacheType: cacheType(f)}
-	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker, clampFP16: opts.ClampFP16}
-	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor, clampFP16: opts.ClampFP16}
+	c.Talker.ClampFP16, c.Predictor.ClampFP16 = opts.ClampFP16, opts.ClampFP16
+	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker}
+	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor}
 	m.predictor.CodecEmbd = make([]ggml.Tensor, c.Codebooks-1)
 	m.predictor.Heads = make([]nn.Linear, c.Codebooks-1)
 	return m

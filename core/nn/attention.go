@@ -11,7 +11,11 @@ type AttentionConfig struct {
 	Heads, KVHeads, HeadDim int
 	RopeBase                float32
 	Eps                     float32 // of the query and key norms
+	ClampFP16               bool    // keep values, and the stream between layers, within half precision, for devices that add up in it
 }
+
+// FP16Max is the largest finite half-precision number.
+const FP16Max = 65504
 
 // Dims adds the widths of an attention layer to the dimensions that shape tags name.
 func (c AttentionConfig) Dims(d Dims) Dims {
@@ -38,6 +42,9 @@ func (a *Attention) Forward(x ggml.Tensor, span *Span, layer int, c AttentionCon
 	if a.QNorm.Weight.Valid() {
 		q = a.QNorm.Forward(q, c.Eps).TapF("L%d_q_norm", layer)
 		k = a.KNorm.Forward(k, c.Eps).TapF("L%d_k_norm", layer)
+	}
+	if c.ClampFP16 {
+		v = v.Clamp(-FP16Max, FP16Max)
 	}
 	q, k = q.RoPE(span.Positions, c.RopeBase), k.RoPE(span.Positions, c.RopeBase)
 	keys, values := span.Extend(layer, k, v)
