@@ -25,6 +25,7 @@ import (
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // SampleRate of all audio in and out, Hz.
@@ -89,7 +90,8 @@ type Engine struct {
 	extractor *extractor // of voices from reference clips
 	primed    *lru[uint64, primed]
 
-	turn    *queue   // of the places below
+	turn    *queue // of the places below
+	crew    *kernels.Crew
 	session *session // the only place, reused from synthesis to synthesis by whose turn it is
 	group   *group   // or several, whose syntheses are computed together
 
@@ -276,6 +278,12 @@ func (e *Engine) openPlaces() (err error) {
 	n := max(1, e.opts.MaxBatch)
 	e.turn = newQueue(n)
 	if n == 1 {
+		if e.be.Threads() == 1 && e.be.HasKernels() && e.beside() {
+			// The codec's processor helps the language models while there is nothing to decode.
+			if e.crew = kernels.NewCrew(); e.crew != nil {
+				e.be.SetCrew(e.crew.Address())
+			}
+		}
 		e.session, err = e.newSession(nil)
 		return err
 	}
@@ -341,6 +349,7 @@ func (e *Engine) release() {
 	if e.group != nil {
 		e.group.close()
 	}
+	e.crew.Close() // before the weights that it may be reading
 	e.extractor.free()
 	if x := e.extractor; x != nil && x.be != nil && x.be != e.be {
 		x.be.Close()

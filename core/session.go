@@ -23,7 +23,7 @@ func (d *decoding) open(e *Engine, be *ggml.Backend, beside bool, turns turns) (
 	if d.stream, err = e.decoder.newStream(be, e.decodeWidth()); err != nil {
 		return err
 	}
-	d.worker = newWorker(d.stream, e.decoder.Hop(), beside, turns)
+	d.worker = newWorker(d.stream, e.decoder.Hop(), beside, turns, e.crew)
 	for i := range d.batches {
 		d.batches[i] = newBatch(e.decodeWidth(), e.lm.Codebooks, e.decoder.Hop())
 	}

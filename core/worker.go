@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // batch is a few frames on their way through the codec. Its memory is reused.
@@ -50,18 +52,21 @@ type worker struct {
 	stream vocoderStream
 	hop    int
 	turns  turns         // one is taken for each batch
+	crew   *kernels.Crew // rests meanwhile; may be nil
 	jobs   chan *batch   // nil: decode at once
 	ready  chan struct{} // a batch is done
 }
 
-func newWorker(s vocoderStream, hop int, beside bool, turns turns) *worker {
-	w := &worker{stream: s, hop: hop, turns: turns, ready: make(chan struct{}, 1)}
+func newWorker(s vocoderStream, hop int, beside bool, turns turns, crew *kernels.Crew) *worker {
+	w := &worker{stream: s, hop: hop, turns: turns, crew: crew, ready: make(chan struct{}, 1)}
 	if beside {
 		w.jobs = make(chan *batch)
 		go func() {
 			for b := range w.jobs {
 				w.turns.take(1)
+				w.crew.Pause()
 				b.decode(w.stream, w.hop)
+				w.crew.Resume()
 				w.turns.give(1)
 				w.ready <- struct{}{}
 			}

@@ -71,3 +71,9 @@ func Check(ok bool, op string, operands ...Tensor) { check(ok, op, operands...) 
 
 // HasKernels tells whether the graph can hold Kernels.
 func (b *Builder) HasKernels() bool { return b.be.HasKernels() }
+
+// SetCrew gives the backend's graphs that are built from now on a value for their Kernels, see kernels.Crew; 0 is none.
+func (b *Backend) SetCrew(crew int64) { b.crew = crew }
+
+// Crew is the value of Backend.SetCrew.
+func (b *Builder) Crew() int64 { return b.be.crew }

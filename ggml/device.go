@@ -102,6 +102,7 @@ type Backend struct {
 		poolFree func(unsafe.Pointer)
 	}
 
+	crew   int64           // for kernels, see SetCrew
 	helper *Backend        // the CPU, for operations that the device lacks; nil on the CPU
 	lacks  map[string]bool // operations that were met and that the device lacks
 	kept   []func()        // see release

@@ -1,6 +1,8 @@
 // Products of weights in panels with rounded columns; see panels.h.
 #include "panels.h"
 
+#include "crew.h"
+
 #if defined(__x86_64__)
 
 #include "q8_vnni.h"
@@ -125,22 +127,31 @@ FORMS(q8)
 FORMS(q4)
 FORMS(q6)
 
+static void q8_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
+	each_panel(c, from, to, c->in / BLOCK * PANEL * BYTES, q8_of);
+}
+
 void lqk_q8_panels(void *tensor, int thread, int threads, void *call) {
-	const struct lqk_q8_matmul *c = call;
 	(void)tensor;
-	each_panel(c, c->in / BLOCK * PANEL * BYTES, q8_of, thread, threads);
+	lqk_divide(call, q8_rows, thread, threads);
+}
+
+static void q4_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
+	each_panel(c, from, to, c->in / SUPER * LQK_Q4_PANEL, q4_of);
 }
 
 void lqk_q4_panels(void *tensor, int thread, int threads, void *call) {
-	const struct lqk_q8_matmul *c = call;
 	(void)tensor;
-	each_panel(c, c->in / SUPER * LQK_Q4_PANEL, q4_of, thread, threads);
+	lqk_divide(call, q4_rows, thread, threads);
+}
+
+static void q6_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
+	each_panel(c, from, to, c->in / SUPER * LQK_Q6_PANEL, q6_of);
 }
 
 void lqk_q6_panels(void *tensor, int thread, int threads, void *call) {
-	const struct lqk_q8_matmul *c = call;
 	(void)tensor;
-	each_panel(c, c->in / SUPER * LQK_Q6_PANEL, q6_of, thread, threads);
+	lqk_divide(call, q6_rows, thread, threads);
 }
 
 #else

@@ -42,7 +42,7 @@ func fitsQ8(x, w ggml.Tensor) bool {
 // multiply is the node of the products of prepared columns of x with weights.
 func multiply(x, columns, w ggml.Tensor, name string, address uintptr, in, out int) ggml.Tensor {
 	n := x.Elements() / in
-	return x.Builder().Custom(ggml.Kernel{Name: name, Func: address, Params: []int64{int64(in), int64(out), int64(n)}},
+	return x.Builder().Custom(ggml.Kernel{Name: name, Func: address, Params: []int64{int64(in), int64(out), int64(n), x.Builder().Crew()}},
 		ggml.F32, []int{out, x.Dim(1), x.Dim(2)}, columns, w)
 }
 

@@ -52,6 +52,7 @@ struct lqk_q8_matmul {
 	const void *x;         // packed for the wide form, else rounded
 	const uint8_t *weight; // [out][blocks], or panels
 	int64_t in, out, columns;
+	int64_t crew; // struct lqk_crew *, see crew.h; 0: none. The wide form has no use for it.
 };
 
 void lqk_q8_pack(void *tensor, int thread, int threads, void *call);

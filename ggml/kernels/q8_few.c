@@ -1,6 +1,7 @@
 // The form of Q8_0 products for a few columns; see q8.h.
 #include "q8.h"
 
+#include "crew.h"
 #include "kernels.h"
 
 #if defined(__x86_64__)
@@ -139,16 +140,18 @@ static void some(float *y, const uint8_t *w, int rows, int64_t blocks, struct co
 	for (; r < rows; r++) one(y + r, w + r * row, blocks, x);
 }
 
-void lqk_q8_few(void *tensor, int thread, int threads, void *call) {
-	const struct lqk_q8_matmul *c = call;
-	const int64_t blocks = c->in / BLOCK, panels = (c->out + PANEL - 1) / PANEL;
-	(void)tensor;
-	for (int64_t p = panels * thread / threads; p < panels * (thread + 1) / threads; p++) {
-		const int64_t first = p * PANEL;
-		const int rows = c->out - first < PANEL ? (int)(c->out - first) : PANEL;
+static void few(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
+	const int64_t blocks = c->in / BLOCK;
+	for (int64_t first = from; first < to; first += PANEL) {
+		const int rows = to - first < PANEL ? (int)(to - first) : PANEL;
 		for (int64_t n = 0; n < c->columns; n++)
 			some(c->result + n * c->out + first, c->weight + first * blocks * BYTES, rows, blocks, column_at(c->x, n, c->in));
 	}
+}
+
+void lqk_q8_few(void *tensor, int thread, int threads, void *call) {
+	(void)tensor;
+	lqk_divide(call, few, thread, threads);
 }
 
 #else

@@ -64,19 +64,18 @@ TARGET static inline __m512i four_of(const int8_t *q) {
 	return _mm512_set1_epi32(v);
 }
 
-// For each panel of a thread and some columns at a time.
+// A panel times some columns.
 typedef void panel_of_columns(float *y, int64_t out, const uint8_t *w, int64_t in, const struct column *x, int near);
 
 // each_panel calls the function for as many columns as there are at a time: of[log2].
-static inline void each_panel(const struct lqk_q8_matmul *c, int64_t bytes, panel_of_columns *const *of, int thread, int threads) {
-	const int64_t panels = c->out / LQK_Q8_PANEL;
-	for (int64_t p = panels * thread / threads; p < panels * (thread + 1) / threads; p++)
+static inline void each_panel(const struct lqk_q8_matmul *c, int64_t from, int64_t to, int64_t bytes, panel_of_columns *const *of) {
+	for (int64_t row = from; row < to; row += LQK_Q8_PANEL)
 		for (int64_t n = 0, log; n < c->columns; n += 1 << log) {
 			const int64_t left = c->columns - n;
 			struct column x[8];
 			log = left >= 8 ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
 			for (int i = 0; i < 1 << log; i++) x[i] = column_at(c->x, n + i, c->in);
-			of[log](c->result + n * c->out + p * LQK_Q8_PANEL, c->out, c->weight + p * bytes, c->in, x, n == 0);
+			of[log](c->result + n * c->out + row, c->out, c->weight + row / LQK_Q8_PANEL * bytes, c->in, x, n == 0);
 		}
 }
 
