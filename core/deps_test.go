@@ -28,7 +28,7 @@ var lattice = map[string]string{
 	"cmd/qwen-quantize": "convert core ggml/gguf internal/cli",
 	"cmd/qwen-info":     "core core/voicefile internal/cli",
 
-	"core":           "core/bpe core/checkpoint core/codec core/lm core/model core/nn core/onnx core/prompt core/sample core/speaker core/text ggml ggml/gguf internal/atomicfile internal/npy",
+	"core":           "core/bpe core/checkpoint core/codec core/lm core/model core/nn core/onnx core/prompt core/sample core/speaker core/text ggml ggml/gguf ggml/kernels internal/atomicfile internal/npy",
 	"core/model":     "core/bpe core/checkpoint core/prompt core/sample ggml/gguf",
 	"core/lm":        "core/nn core/prompt core/sample ggml ggml/gguf",
 	"core/codec":     "core/nn ggml ggml/gguf ggml/kernels",
