@@ -287,7 +287,9 @@ func (e *Engine) openPlaces() (err error) {
 		e.session, err = e.newSession(nil)
 		return err
 	}
-	e.group, err = newGroup(e, n)
+	if e.group, err = newGroup(e, n); err == nil && e.extractor.be == e.be {
+		e.extractor.group = e.group
+	}
 	return err
 }
 

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +25,7 @@ type group struct {
 	places    []*place
 	turns     turns
 	threads   int        // turns that the language models take
-	compute   sync.Mutex // held while they compute
+	compute   sync.Mutex // see computing
 
 	mu     sync.Mutex
 	joined []*place // have not got a lane yet, first come first
@@ -60,7 +62,7 @@ func (g *group) open(n int) (err error) {
 	for range n {
 		p := newPlace(g)
 		g.places = append(g.places, p)
-		if err := p.open(); err != nil {
+		if err := g.openDecoding(&p.decoding); err != nil {
 			return err
 		}
 	}
@@ -83,6 +85,26 @@ func (g *group) share() {
 		room = codec.Threads()
 	}
 	g.turns = make(turns, room)
+}
+
+// computing waits until the language models' device is free, and keeps it until the function that it returns is called:
+// for what computes beside the group. Without a group nobody else uses the device.
+func (g *group) computing() (done func()) {
+	if g == nil {
+		return func() {}
+	}
+	g.occupy()
+	return g.vacate
+}
+
+func (g *group) occupy() {
+	g.compute.Lock()
+	g.turns.take(g.threads)
+}
+
+func (g *group) vacate() {
+	g.turns.give(g.threads)
+	g.compute.Unlock()
 }
 
 // close ends the goroutine; nobody may be in a place any more.
@@ -161,12 +183,24 @@ func (g *group) dismiss() {
 		if last <= free || !g.lanes[last].prompted {
 			return
 		}
-		g.talker.Move(free, last)
-		g.lanes[free], g.lanes[last] = g.lanes[last], nil
+		g.move(free, last)
 	}
 }
 
-// free ends the sequence of a lane; its place may be used again.
+func (g *group) move(to, from int) {
+	g.occupy()
+	defer g.vacate()
+	g.talker.Move(to, from)
+	g.lanes[to], g.lanes[from] = g.lanes[from], nil
+}
+
+// fail ends the utterance of a lane with an error.
+func (g *group) fail(lane int, err error) {
+	g.lanes[lane].events <- event{err: err}
+	g.free(lane)
+}
+
+// free ends the sequence of a lane; its place may be used again, by others: it must not be touched after.
 func (g *group) free(lane int) {
 	p := g.lanes[lane]
 	g.talker.Stop(lane)
@@ -187,16 +221,15 @@ func (g *group) admit() {
 		}
 		g.lanes[lane] = p
 		if err := g.start(lane, p); err != nil {
-			p.fail(err)
-			g.free(lane)
+			g.fail(lane, err)
 		}
 	}
 }
 
 // start begins a sequence. It makes room in the cache, which must not happen while others use the device.
 func (g *group) start(lane int, p *place) (err error) {
-	g.compute.Lock()
-	defer g.compute.Unlock()
+	g.occupy()
+	defer g.vacate()
 	defer caught(&err)
 	return g.talker.Start(lane, p.u.prompt, p.u.xvector())
 }
@@ -214,10 +247,8 @@ func (g *group) work() bool {
 	if !ready && reading < 0 {
 		return false
 	}
-	g.turns.take(g.threads)
-	defer g.turns.give(g.threads)
-	g.compute.Lock()
-	defer g.compute.Unlock()
+	g.occupy()
+	defer g.vacate()
 	if ready {
 		g.frame()
 	}
@@ -257,11 +288,10 @@ func (g *group) read(lane int) {
 	begin := time.Now()
 	done, err := g.advance(lane)
 	p.prefill += time.Since(begin)
-	if err != nil {
-		p.fail(err)
-		g.free(lane)
-	}
 	p.prompted = done
+	if err != nil {
+		g.fail(lane, err)
+	}
 }
 
 func (g *group) advance(lane int) (done bool, err error) {
@@ -287,8 +317,7 @@ func (g *group) frame() {
 		d := &g.draws[i]
 		p := g.lanes[d.Lane]
 		if d.Err != nil {
-			p.fail(d.Err)
-			g.free(d.Lane)
+			g.fail(d.Lane, d.Err)
 			continue
 		}
 		codes := p.deliver(g.predictor.Codes(d.Lane), took)
@@ -308,11 +337,10 @@ func (g *group) sample() {
 		if p == nil || !p.ready() {
 			continue
 		}
-		c0, err := p.u.sampler.Talker(p.frames, g.talker.Logits(i))
+		c0, err := g.first(i, p)
 		switch {
 		case err != nil:
-			p.fail(err)
-			g.free(i)
+			g.fail(i, err)
 		case c0 == g.e.vocab.Codec.EOS:
 			p.events <- event{}
 			g.free(i)
@@ -322,7 +350,27 @@ func (g *group) sample() {
 	}
 }
 
-func (g *group) predict() (err error) {
+// first draws code 0 of a lane.
+func (g *group) first(lane int, p *place) (c0 int32, err error) {
+	defer caught(&err)
+	return p.u.sampler.Talker(p.frames, g.talker.Logits(lane))
+}
+
+// predict completes the frames. If memory does not suffice for so many, the last lane's utterance ends, and the others
+// go on.
+func (g *group) predict() error {
+	for {
+		err := g.complete()
+		last := len(g.draws) - 1
+		if last < 1 || !errors.Is(err, ggml.ErrMemory) {
+			return err
+		}
+		g.fail(g.draws[last].Lane, err)
+		g.draws = g.draws[:last]
+	}
+}
+
+func (g *group) complete() (err error) {
 	defer caught(&err)
 	return g.predictor.FrameAll(g.draws)
 }
@@ -334,6 +382,12 @@ func (g *group) step() {
 	}
 	begin := time.Now()
 	err := g.feed()
+	for errors.Is(err, ggml.ErrMemory) {
+		if g.failLongest(err); len(g.feeds) == 0 {
+			return
+		}
+		err = g.feed()
+	}
 	took := time.Since(begin)
 	for _, f := range g.feeds {
 		g.lanes[f.Lane].stepped = took
@@ -341,6 +395,19 @@ func (g *group) step() {
 	if err != nil {
 		g.failAll(err)
 	}
+}
+
+// failLongest ends the utterance of the most positions: it is the one that the cache does not suffice for, even if it
+// rests and others are fed.
+func (g *group) failLongest(err error) {
+	longest := g.feeds[0].Lane
+	for i, p := range g.lanes {
+		if p != nil && g.talker.Length(i) > g.talker.Length(longest) {
+			longest = i
+		}
+	}
+	g.fail(longest, err)
+	g.feeds = slices.DeleteFunc(g.feeds, func(f lm.Feed) bool { return f.Lane == longest })
 }
 
 func (g *group) feed() (err error) {
@@ -351,18 +418,22 @@ func (g *group) feed() (err error) {
 // failAll ends all that was computed together.
 func (g *group) failAll(err error) {
 	for _, d := range g.draws {
-		if p := g.lanes[d.Lane]; p != nil {
-			p.fail(err)
-			g.free(d.Lane)
+		if g.lanes[d.Lane] != nil {
+			g.fail(d.Lane, err)
 		}
 	}
 }
 
-// backend is what a place's codec computes on: one thread of its own, or the device that all share.
-func (g *group) backend() (be *ggml.Backend, own bool, err error) {
-	if !g.e.codecBE.HasKernels() {
-		return g.e.codecBE, false, nil
+// openDecoding makes the codec's side of an utterance: on one thread of its own, or the device that all share.
+func (g *group) openDecoding(d *decoding) (err error) {
+	be := g.e.codecBE
+	if be.HasKernels() {
+		if d.own, err = ggml.OpenCPU(1); err != nil {
+			return err
+		}
+		be = d.own
 	}
-	be, err = ggml.OpenCPU(1)
-	return be, true, err
+	g.turns.take(1)
+	defer g.turns.give(1)
+	return d.open(g.e, be, true, g.turns)
 }

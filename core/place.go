@@ -3,8 +3,6 @@ package core
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/libqwen/libqwen/ggml"
 )
 
 // ahead is how many frames of an utterance may wait for its caller before it rests: a second of speech.
@@ -22,9 +20,7 @@ type event struct {
 // the group's has the rest.
 type place struct {
 	decoding
-	g   *group
-	be  *ggml.Backend // of the codec
-	own bool          // be is closed with the place
+	g *group
 
 	u      *utterance
 	events chan event
@@ -48,20 +44,6 @@ func newPlace(g *group) *place {
 		p.codes[i] = make([]int32, g.e.lm.Codebooks)
 	}
 	return p
-}
-
-func (p *place) open() (err error) {
-	if p.be, p.own, err = p.g.backend(); err != nil {
-		return err
-	}
-	return p.decoding.open(p.g.e, p.be, true, p.g.turns)
-}
-
-func (p *place) close() {
-	p.decoding.close()
-	if p.own && p.be != nil {
-		p.be.Close()
-	}
 }
 
 // begin joins the group, which reads the prompt.
@@ -123,6 +105,3 @@ func (p *place) deliver(codes []int32, took time.Duration) []int32 {
 	p.prefill, p.stepped = 0, 0
 	return own
 }
-
-// fail tells why there will be no more frames.
-func (p *place) fail(err error) { p.events <- event{err: err} }

@@ -11,6 +11,7 @@ import (
 // decoding is the codec's side of one synthesis at a time: its carried state, and the frames on their way through it.
 type decoding struct {
 	engine  *Engine
+	own     *ggml.Backend // closed with it; nil if others use the codec's, too
 	stream  vocoderStream
 	worker  *worker
 	batches [2]batch // frames gathered, and frames being decoded
@@ -35,7 +36,12 @@ func (d *decoding) close() {
 		d.worker.stop()
 	}
 	if d.stream != nil {
+		d.worker.turns.take(1)
 		d.stream.Close()
+		d.worker.turns.give(1)
+	}
+	if d.own != nil {
+		d.own.Close()
 	}
 }
 
@@ -52,6 +58,7 @@ func (d *decoding) decoder() *decoding { return d }
 // session computes one synthesis at a time, on the goroutine of its caller.
 type session struct {
 	decoding
+	group     *group // that uses the same device; nil if none does
 	talker    *lm.Talker
 	predictor *lm.CodePredictor
 	whole     *lm.Frames // nil where codes are drawn on the host
@@ -62,7 +69,7 @@ type session struct {
 }
 
 func (e *Engine) newSession(d *dump) (*session, error) {
-	s := &session{}
+	s := &session{group: e.group}
 	s.dump = d
 	if err := s.open(e); err != nil {
 		s.close()
@@ -80,19 +87,29 @@ func sessionError(err error) error {
 }
 
 func (s *session) open(e *Engine) (err error) {
+	if err = s.openModels(e); err != nil {
+		return err
+	}
+	if s.group != nil {
+		return s.group.openDecoding(&s.decoding)
+	}
+	return s.decoding.open(e, e.codecBE, e.beside(), nil)
+}
+
+func (s *session) openModels(e *Engine) (err error) {
+	defer s.group.computing()()
 	if s.talker, err = e.lm.NewTalker(e.context, s.dump.talkerProbe()); err != nil {
 		return err
 	}
 	if s.predictor, err = e.lm.NewCodePredictor(s.talker.Hidden(), s.dump.predictorProbe()); err != nil {
 		return err
 	}
-	if err = s.openWhole(e); err != nil {
-		return err
-	}
-	return s.decoding.open(e, e.codecBE, e.beside(), nil)
+	return s.openWhole(e)
 }
 
 func (s *session) close() {
+	defer s.decoding.close()
+	defer s.group.computing()()
 	if s.whole != nil {
 		s.whole.Close()
 	}
@@ -102,10 +119,10 @@ func (s *session) close() {
 	if s.talker != nil {
 		s.talker.Close()
 	}
-	s.decoding.close()
 }
 
 func (s *session) begin(u *utterance) (err error) {
+	defer s.group.computing()()
 	begin := time.Now()
 	s.frames = 0
 	s.logits, err = s.talker.Prefill(u.ctx, u.prompt, u.xvector())
@@ -121,6 +138,7 @@ func (s *session) next(u *utterance, _ *output) ([]int32, error) {
 	if err := u.ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer s.group.computing()()
 	if s.whole != nil {
 		return s.nextWhole(u)
 	}

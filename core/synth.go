@@ -171,10 +171,6 @@ func (u *utterance) speakAndDump() error {
 	if err != nil {
 		return err
 	}
-	if g := u.engine.group; g != nil {
-		g.compute.Lock() // on the group's device
-		defer g.compute.Unlock()
-	}
 	tapped, err := u.engine.newSession(d)
 	if err != nil {
 		return err

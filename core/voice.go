@@ -92,6 +92,7 @@ func monotonous(codes [][]int32) bool {
 type extractor struct {
 	turn              *queue // one clip at a time
 	be                *ggml.Backend
+	group             *group     // that uses it, too; nil if none does
 	talker, tokenizer *gguf.File // tokenizer: nil with an ONNX vocoder
 	decoder           vocoder    // what will read the codes
 	codecPath         string
@@ -111,6 +112,7 @@ func (x *extractor) voice(ctx context.Context, pcm []float32, codes bool) (*Voic
 		return nil, cancelled(err)
 	}
 	defer x.turn.leave(turn)
+	defer x.group.computing()()
 	v := &Voice{}
 	if v.XVector, err = x.embed(ctx, pcm); err != nil {
 		return nil, err

@@ -95,7 +95,8 @@ type Backend struct {
 	be      cBackend
 	buft    cBuft
 	align   uintptr
-	host    bool // its memory is the host's
+	host    bool   // its memory is the host's
+	limit   uint64 // see Limit
 	threads int
 	pool    unsafe.Pointer
 	procs   struct {

@@ -84,6 +84,9 @@ func (d Device) props() props {
 // checkRoom refuses what a device with memory of its own has no room for: some drivers would hand out memory of the
 // host instead, and compute at a crawl.
 func (b *Backend) checkRoom(bytes uint64) error {
+	if b.limit > 0 && bytes > b.limit {
+		return fmt.Errorf("ggml: %s: %w: %d bytes wanted, the limit is %d", b.Name, ErrMemory, bytes, b.limit)
+	}
 	if b.Type != DeviceGPU {
 		return nil
 	}
@@ -92,6 +95,10 @@ func (b *Backend) checkRoom(bytes uint64) error {
 	}
 	return nil
 }
+
+// Limit refuses Arenas of more bytes, 0 none, as if there were no memory for them. It must not be called while others use
+// the backend.
+func (b *Backend) Limit(bytes uint64) { b.limit = bytes }
 
 // noRoom is the error of an allocation that failed.
 func (b *Backend) noRoom(bytes uint64) error {

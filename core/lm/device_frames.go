@@ -110,6 +110,7 @@ func (f *Frames) Next(n int, s *sample.Sampler) ([]int32, error) {
 	g.result.GetF32(f.result)
 	l.pos++
 	if err := f.read(n); err != nil {
+		l.spoiled = true
 		return nil, err
 	}
 	s.Accept(f.codes[0])

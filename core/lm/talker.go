@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/libqwen/libqwen/core/nn"
 	"github.com/libqwen/libqwen/core/prompt"
@@ -41,6 +42,7 @@ type lane struct {
 	pos     int       // positions computed
 	overlay []float32 // [E] a row: the text's share of each coming frame's embedding, then tts_pad's
 	logits  []float32 // [V]
+	spoiled bool      // what is not finite has been computed: the cache may have it
 }
 
 // NewTalker starts one lane of at most limit positions. A probe makes all graphs keep their stages.
@@ -129,9 +131,13 @@ func (t *Talker) reserve(n int) error {
 	return nil
 }
 
+// Length is the number of positions computed in a lane.
+func (t *Talker) Length(lane int) int { return t.lanes[lane].pos }
+
 // Start begins a sequence with a prompt; Advance computes it. xvector [E] stands in for the rows that name the speaker;
 // it may be nil if none does.
 func (t *Talker) Start(lane int, p *prompt.Prompt, xvector []float32) error {
+	t.clean(lane)
 	l := &t.lanes[lane]
 	l.prompt, l.xvector, l.pos, l.read = p, xvector, 0, 0
 	l.overlay = make([]float32, (len(p.Overlay)+1)*t.m.Talker.Width)
@@ -174,8 +180,28 @@ func (t *Talker) Prefill(ctx context.Context, p *prompt.Prompt, xvector []float3
 	}
 }
 
+// clean removes from the cache what a sequence has left there that is not finite: the next one does not see it, but adds
+// the product with zero, or minus infinity to it.
+func (t *Talker) clean(lane int) {
+	if t.lanes[lane].spoiled {
+		t.cache.ClearLane(lane)
+		t.lanes[lane].spoiled = false
+	}
+}
+
+// judge looks at the logits: they are not finite if anything in the cache is not.
+func (l *lane) judge() {
+	for _, x := range l.logits {
+		if !(math.Abs(float64(x)) <= math.MaxFloat32) {
+			l.spoiled = true
+			return
+		}
+	}
+}
+
 // Stop ends a lane's sequence.
 func (t *Talker) Stop(lane int) {
+	t.clean(lane)
 	t.lanes[lane].prompt, t.lanes[lane].pos, t.lanes[lane].overlay = nil, 0, nil
 }
 
@@ -186,6 +212,7 @@ func (t *Talker) Move(to, from int) {
 	t.hidden.GetF32At(from*len(h), h)
 	t.hidden.SetF32At(to*len(h), h)
 	t.lanes[to], t.lanes[from] = t.lanes[from], t.lanes[to]
+	t.lanes[from].spoiled = t.lanes[to].spoiled
 	t.Stop(from)
 }
 
@@ -217,6 +244,7 @@ func (t *Talker) prefill(lane, n int) error {
 		return err
 	}
 	logits.GetF32(l.logits)
+	l.judge()
 	report(g, "", t.probe)
 	return nil
 }
@@ -273,6 +301,7 @@ func (t *Talker) StepAll(feeds []Feed) error {
 	for _, f := range feeds {
 		l := &t.lanes[f.Lane]
 		copy(l.logits, s.host.logits[f.Lane*len(l.logits):])
+		l.judge()
 		l.pos++
 	}
 	return nil

@@ -67,6 +67,16 @@ func (c *Cache) CopyLane(to int, old *Cache, from, n int) {
 	}
 }
 
+// ClearLane zeroes a lane.
+func (c *Cache) ClearLane(lane int) {
+	for i := range c.keys {
+		for _, x := range []ggml.Tensor{c.keys[i], c.values[i]} {
+			n := x.Dim(1) * x.RowBytes()
+			x.SetBytesAt(lane*n, make([]byte, n))
+		}
+	}
+}
+
 // copyRows copies the part of a lane of src [a, b, lanes] that lies in the first rows rows, or of each row the first n
 // elements.
 func copyRows(dst ggml.Tensor, to int, src ggml.Tensor, from, rows, n int) {

@@ -1,0 +1,8 @@
+package core
+
+// LimitMemory refuses larger allocations for the language models, as if there were no memory for them. Nothing may be
+// under way.
+func (e *Engine) LimitMemory(bytes uint64) { e.be.Limit(bytes) }
+
+// CacheBytes of the group's talker. Nothing may be under way.
+func (e *Engine) CacheBytes() uint64 { return e.group.talker.Bytes() }
