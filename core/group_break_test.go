@@ -71,7 +71,6 @@ func TestOnlyTheLongestFailsForLackOfMemory(t *testing.T) {
 		})
 		return pcm, err
 	}
-	wait := func(c <-chan struct{}) func() { return func() { <-c } }
 	nothing := func() {}
 	alone := engine(t, custom, func(o *core.Options) { o.TalkerPath = talker })
 	want, err := say(alone, 60, nothing)
@@ -82,22 +81,29 @@ func TestOnlyTheLongestFailsForLackOfMemory(t *testing.T) {
 	require.NoError(t, err)
 	e.LimitMemory(e.CacheBytes()) // 128 positions for each
 	for _, resting := range []bool{false, true} {
-		long := make(chan struct{})
 		var wg sync.WaitGroup
-		for i := range 3 {
-			wg.Go(func() {
-				next, hold := nothing, resting && i == 0
-				if hold {
-					next = wait(long) // its lane rests, until the long one has failed
+		failed := make(chan struct{})
+		join := func() { // others who are far from the end when the long one's 128 positions are
+			for i := range 3 {
+				next := nothing
+				if resting && i == 0 {
+					next = func() { <-failed }
 				}
-				got, err := say(e, 60, next)
-				assert.NoError(t, err)
-				assert.Equal(t, want, got)
-			})
+				wg.Go(func() {
+					got, err := say(e, 60, next)
+					assert.NoError(t, err)
+					assert.Equal(t, want, got)
+				})
+			}
 		}
-		_, err = say(e, 400, nothing)
+		frames := 0
+		_, err = say(e, 400, func() {
+			if frames++; frames == 60 {
+				join()
+			}
+		})
 		assert.ErrorIs(t, err, core.ErrMemory)
-		close(long)
+		close(failed)
 		wg.Wait()
 	}
 	got, err := say(e, 60, nothing)

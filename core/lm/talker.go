@@ -118,7 +118,7 @@ func (t *Talker) reserve(n int) error {
 	}
 	grown, err := nn.NewCacheOf(t.m.be, t.m.Talker.Layers, room(n), len(t.lanes), t.m.cacheType, t.m.Talker.AttentionConfig)
 	if err != nil {
-		return fmt.Errorf("talker: cache of %d positions for each of %d: %w", room(n), len(t.lanes), err)
+		return fmt.Errorf("cache of %d positions for each of %d: %w", room(n), len(t.lanes), err)
 	}
 	if t.cache != nil {
 		for i := range t.lanes {
@@ -141,7 +141,10 @@ func (t *Talker) Start(lane int, p *prompt.Prompt, xvector []float32) error {
 	l := &t.lanes[lane]
 	l.prompt, l.xvector, l.pos, l.read = p, xvector, 0, 0
 	l.overlay = make([]float32, (len(p.Overlay)+1)*t.m.Talker.Width)
-	return t.reserve(len(p.Rows))
+	if err := t.reserve(len(p.Rows)); err != nil {
+		return fmt.Errorf("talker: %w", err)
+	}
+	return nil
 }
 
 // Advance computes the next piece of a prompt, prefillChunk positions at most, and tells whether it was the last. The
