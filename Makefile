@@ -187,6 +187,7 @@ python: wheel commands tiny ## the tests of the Python package
 
 bench: lib ggml ## measure speed and memory on full-size random models; bench/README.md says how and what
 	bench/run.sh compare
+	bench/run.sh throughput
 
 clean: ## remove what was built (not .ggml, .onnxruntime)
 	rm -rf $(BUILD) dist demo.wav

@@ -72,10 +72,14 @@ class Case:
             self.runs.append(None)
             return
         self.version = result["version"]
-        m = results.metrics(result, self.threads, args.norm)
+        m = self.figures(result, args)
         self.runs.append(m)
         print(f"bench: {short_name(self.model)} {self.name} {self.what} {len(self.runs)}: {m['frame']:.0f} ms/frame, "
               f"xRT {m['xrt']:.2f}", file=sys.stderr)
+
+    def figures(self, result, args):
+        """What is kept of a run."""
+        return results.metrics(result, self.threads, args.norm)
 
     def process(self, args):
         os.makedirs(args.logs, exist_ok=True)
@@ -127,7 +131,13 @@ def alternate(cases, turn):
     return cases if turn % 2 == 0 else list(reversed(cases))
 
 
-def arguments():
+def integers(s):
+    return [int(x) for x in s.split(",")]
+
+
+def add_run_options(ap):
+    """The options that say which libraries are run, and how."""
+
     def pair(s):
         name, sep, path = s.partition("=")
         if not (name and sep and path):
@@ -140,18 +150,11 @@ def arguments():
             raise argparse.ArgumentTypeError("want NAME:KEY=VALUE")
         return m.groups()
 
-    def integers(s):
-        return [int(x) for x in s.split(",")]
-
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--lib", action="append", required=True, type=pair, metavar="NAME=PATH", help="repeat to compare")
-    ap.add_argument("--model", action="append", required=True, help="Talker GGUF; may be repeated")
     ap.add_argument("--codec", required=True, help="speech tokenizer GGUF")
-    ap.add_argument("--threads", type=integers, default=[2], help="one number or more, by commas (default 2)")
     ap.add_argument("--frames", type=int, default=100)
     ap.add_argument("--warmup", type=int, default=3, help="frames spoken before the measured ones (default 3)")
     ap.add_argument("--reps", type=int, default=5, help="pairs of runs (default 5)")
-    ap.add_argument("--mode", choices=("both", "buffered", "streaming"), default="both")
     ap.add_argument("--text", default=TEXT)
     ap.add_argument("--seed", type=int, default=42)
     ap.add_argument("--env", action="append", default=[], type=setting, metavar="NAME:KEY=VALUE",
@@ -162,13 +165,21 @@ def arguments():
     ap.add_argument("--shim", default=".bench/hwc_shim.so")
     ap.add_argument("--logs", default=".bench/logs")
     ap.add_argument("--timeout", type=float, default=900, metavar="S", help="of one run (default 900)")
+    ap.add_argument("--out", default=".bench/results", help="directory of the results (default .bench/results)")
+
+
+def arguments():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_run_options(ap)
+    ap.add_argument("--model", action="append", required=True, help="Talker GGUF; may be repeated")
+    ap.add_argument("--threads", type=integers, default=[2], help="one number or more, by commas (default 2)")
+    ap.add_argument("--mode", choices=("both", "buffered", "streaming"), default="both")
     ap.add_argument("--membw", help="program that measures the machine; without it there are no bounds")
     ap.add_argument("--short", type=int, default=10, metavar="FRAMES", help="frames of the rows below (default 10)")
     ap.add_argument("--busy", type=int, default=0, metavar="N", help="also measure beside N busy processes")
     ap.add_argument("--layouts", action="store_true",
                     help="also the first library's first audio with the text streamed (qt_synthesize_ex)")
     ap.add_argument("--clone", metavar="MODEL", help="also the first audio of a cloned voice, with this base model")
-    ap.add_argument("--out", default=".bench/results", help="directory of the results (default .bench/results)")
     ap.add_argument("--name", default="compare", help="of the results' files (default compare)")
     args = ap.parse_args()
     for option in ("frames", "short", "reps"):

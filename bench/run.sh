@@ -4,6 +4,7 @@
 #   bench/run.sh models [SIZE…]   random-weight Q8_0 models, CustomVoice, SIZE 0.6b and 1.7b unless named
 #   bench/run.sh peer             the library to compare with, and the shim that sets its threads
 #   bench/run.sh compare [ARG…]   both: measures build/libqwen.so beside it; ARGs go to bench.py (MODELS names sizes)
+#   bench/run.sh throughput [ARG…] both, asked by 1, 2, 4 and 8 threads at a time; ARGs go to throughput.py
 #   bench/run.sh test             the tests of the scripts themselves, seconds
 #   bench/run.sh machine          memory bandwidth and peak arithmetic with 1 and 2 threads
 #   bench/run.sh bound            bytes and multiply-adds of a frame
@@ -74,6 +75,13 @@ compare() {
     --membw $WORK/membw "$@"
 }
 
+throughput() {
+  [[ -e build/libqwen.so ]] || { echo "bench: no build/libqwen.so: run make" >&2; exit 1; }
+  models 0.6b
+  peer
+  python bench/throughput.py --lib ours=build/libqwen.so --lib peer=$PEER_LIB --model "$(talker 0.6b)" --codec "$CODEC" "$@"
+}
+
 machine() {
   membw
   for n in 1 2; do OMP_NUM_THREADS=$n $WORK/membw; done
@@ -81,7 +89,7 @@ machine() {
 
 mkdir -p $WORK
 case ${1:-} in
-  models | peer | compare | machine) "$@" ;;
+  models | peer | compare | throughput | machine) "$@" ;;
   test) cd bench && python3 -m unittest ;;
   bound) python bench/make_fullsize.py bound ;;
   *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;

@@ -1,5 +1,7 @@
 """Tests of what the benchmark computes; `python3 -m unittest` in this directory, or bench/run.sh test."""
 
+import contextlib
+import io
 import os
 import struct
 import tempfile
@@ -13,6 +15,7 @@ import plot
 import report
 import results
 import shapes
+import throughput
 
 OURS = ["[Perf] Prefill 149.3 ms (37 positions)", "[Perf] TalkerDecode 111.0 ms (3 frames, 37.0 ms/frame)",
         "[Perf] CodePredictor 381.8 ms (3 frames, 127.3 ms/frame)",
@@ -202,6 +205,54 @@ class Reports(unittest.TestCase):
 
     def test_axis_has_few_round_ticks(self):
         self.assertEqual([plot.nice_step(n) for n in (8, 9, 96, 130, 450, 4500)], [1, 2, 20, 20, 100, 1000])
+
+
+class Throughput(unittest.TestCase):
+    def data(self):
+        """Ours speaks at twice the speed with two callers, the peer fails then."""
+        args = throughput.arguments(["--lib", "ours=a", "--lib", "peer=b", "--model", "qwen-talker-m.gguf", "--codec", "c",
+                                     "--callers", "1,2", "--reps", "1", "--frames", "3"])
+        walls = {("ours", "serial"): 0.4, ("ours", "1"): 0.4, ("ours", "2"): 0.4, ("peer", "serial"): 0.8,
+                 ("peer", "1"): 0.8}
+
+        def process(case, _):
+            row = case.what.removeprefix("callers-")
+            if (case.name, row) not in walls:
+                return {"error": "exit status -11"}
+            n = case.job["concurrent"]
+            return {"version": "v", "load": [0.5, 0.4], "wall": walls[case.name, row], "cpu": 0.5, "perf": [],
+                    "samples": 3 * n * results.HOP, "peak_mib": 900.0, "anon_mib": 100.0, "longest_gap": 0.1,
+                    "first_audio": [0.2 + i for i in range(n)]}
+
+        with (unittest.mock.patch.object(throughput.Callers, "process", process),
+              contextlib.redirect_stderr(io.StringIO())):
+            return throughput.measure(args)
+
+    def test_jobs(self):
+        _, cases = self.data()
+        self.assertEqual([(c.job["concurrent"], c.job["max_batch"]) for c in cases], 2 * [(1, 1)] + 2 * [(1, 2)] + 2 * [(2, 2)])
+
+    def test_table(self):
+        data, _ = self.data()
+        text = throughput.markdown(data)
+        self.assertIn("| serial | 0.60 | 0.30 | 2.00 | 1.00 | 1.00 | 200 / 200 | 200 / 200 | 900 | 900 |", text)
+        self.assertIn("| 2 | 1.20 | exit status -11 | – | 2.00 | – | 200 / 1200 | – / – | 900 | – |", text)
+        table = text.split("\n\n")[-1].splitlines()
+        self.assertEqual(len({line.count("|") for line in table}), 1)
+
+    def test_plot_is_well_formed_and_in_its_frame(self):
+        data, _ = self.data()
+        root = xml.dom.minidom.parseString(throughput.svg(data)).documentElement
+        bars = root.getElementsByTagName("rect")[1:]
+        self.assertEqual(len(bars), 2 + 5)
+        width = float(root.getAttribute("width"))
+        self.assertTrue(all(float(b.getAttribute("x")) + float(b.getAttribute("width")) <= width for b in bars))
+
+    def test_percentiles(self):
+        self.assertEqual(throughput.percentile(range(1, 101), 99), 99)
+        self.assertEqual(throughput.percentile([3, 1, 2], 50), 2)
+        self.assertEqual(throughput.percentile([3], 99), 3)
+        self.assertIsNone(throughput.percentile([], 50))
 
 
 class BusyProcesses(unittest.TestCase):

@@ -3,7 +3,8 @@
 The job: lib, model, codec, init ("std", or "cpu" for libraries with qt_init_cpu), threads (for "cpu"), text, frames,
 seed, stream, warmup (frames spoken before the measurement, 0 for none), log (a file for what the library prints);
 and for some rows layout ("whole" or "streamed": asks for it with qt_synthesize_ex, which not every library has),
-reference (seconds of a clip whose voice the measured requests clone), requests (how many; the last one counts).
+reference (seconds of a clip whose voice the measured requests clone), requests (how many; the last one counts),
+concurrent (so many threads call qt_synthesize at the same time, requests times each; all count), max_batch.
 """
 
 import array
@@ -15,6 +16,7 @@ import os
 import random
 import resource
 import sys
+import threading
 import time
 
 HOP, RATE = 1920, 24000
@@ -100,6 +102,7 @@ def init(lib, job):
     p = InitParams()
     lib.qt_init_default_params(C.byref(p))
     p.talker_path, p.codec_path = job["model"].encode(), job["codec"].encode()
+    p.max_batch = job.get("max_batch", 1)
     clock = Clock()
     if job["init"] == "cpu":
         lib.qt_init_cpu.restype = C.c_void_p
@@ -132,12 +135,13 @@ def synthesize(lib, ctx, params, layout, audio):
 class Speech:
     """What one synthesis gave: when each chunk came, how many samples, how loud."""
 
-    def __init__(self, lib, ctx, job, frames, reference=None):
+    def __init__(self, lib, ctx, job, frames, reference=None, number=0):
         stream = job["stream"]
         self.arrivals, self.samples, self.energy = [], 0, 0.0
         p = TTSParams()
         lib.qt_tts_default_params(C.byref(p))
         p.text, p.lang, p.seed, p.max_new_tokens = job["text"].encode(), b"english", job["seed"], frames
+        p.seed += number
         if lib.qt_n_speakers(ctx) > 0:
             p.speaker = lib.qt_speaker_name(ctx, 0)
         if reference:
@@ -170,6 +174,60 @@ class Speech:
             self.samples, self.energy = self.samples + n, self.energy + sum(v * v for v in x[::97])
 
 
+class Callers:
+    """Threads that speak at the same time, a number of requests each, one after the other."""
+
+    def __init__(self, lib, ctx, job, frames, requests):
+        self.speeches, self.errors, self.job = [], [], job
+        threads = [threading.Thread(target=self.call, args=(lib, ctx, frames, range(i * requests, (i + 1) * requests)))
+                   for i in range(job["concurrent"])]
+        clock = Clock()
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.wall, self.cpu = clock.read()
+        if self.errors:
+            raise RuntimeError(self.errors[0])
+
+    def call(self, lib, ctx, frames, numbers):
+        try:
+            for number in numbers:
+                self.speeches.append(Speech(lib, ctx, self.job, frames, number=number))
+        except (OSError, RuntimeError) as e:
+            self.errors.append(str(e))
+
+    def result(self):
+        times = [s.arrivals for s in self.speeches if s.arrivals]
+        gaps = [b[0] - a[0] for x in times for a, b in itertools.pairwise(x)]
+        return {"wall": self.wall, "cpu": self.cpu, "samples": sum(s.samples for s in self.speeches), "perf": [],
+                "first_audio": [x[0][0] for x in times], "longest_gap": max(gaps, default=0.0)}
+
+
+def measure_callers(lib, ctx, job):
+    if job["warmup"]:
+        Callers(lib, ctx, job, job["warmup"], 1)
+    return Callers(lib, ctx, job, job["frames"], job.get("requests", 1)).result()
+
+
+def measure_last(lib, ctx, job, lines):
+    """The last of some requests, one after the other."""
+    if job["warmup"]:
+        Speech(lib, ctx, job, job["warmup"])
+    reference = clip(job["reference"]) if job.get("reference") else None
+    speeches = []
+    for _ in range(job.get("requests", 1)):
+        lines.clear()
+        speeches.append(Speech(lib, ctx, job, job["frames"], reference))
+    s = speeches[-1]
+    result = {"wall": s.wall, "cpu": s.cpu, "samples": s.samples, "perf": [x for x in lines if "[Perf]" in x]}
+    if s.arrivals:
+        times = [w for w, _ in s.arrivals]
+        result |= {"first": s.arrivals[0], "firsts": [x.arrivals[0] for x in speeches], "chunks": len(times),
+                   "longest_gap": max((b - a for a, b in itertools.pairwise(times)), default=0.0)}
+    return result
+
+
 def measure(job, log):
     lib, lines = load(job["lib"]), []
 
@@ -181,23 +239,10 @@ def measure(job, log):
     callback = LogCallback(on_log)  # ctypes frees it with its last reference: it must outlive the library's use
     lib.qt_log_set(callback, None)
     ctx, (load_wall, load_cpu) = init(lib, job)
-    if job["warmup"]:
-        Speech(lib, ctx, job, job["warmup"])
-    reference = clip(job["reference"]) if job.get("reference") else None
-    speeches = []
-    for _ in range(job.get("requests", 1)):
-        lines.clear()
-        speeches.append(Speech(lib, ctx, job, job["frames"], reference))
-    s = speeches[-1]
+    result = measure_callers(lib, ctx, job) if job.get("concurrent") else measure_last(lib, ctx, job, lines)
     peak, anonymous = memory("VmHWM", "RssAnon")
-    result = {
-        "version": lib.qt_version().decode(), "load": [load_wall, load_cpu], "wall": s.wall, "cpu": s.cpu,
-        "samples": s.samples, "peak_mib": peak, "anon_mib": anonymous, "perf": [x for x in lines if "[Perf]" in x],
-    }
-    if s.arrivals:
-        times = [w for w, _ in s.arrivals]
-        result |= {"first": s.arrivals[0], "firsts": [x.arrivals[0] for x in speeches], "chunks": len(times),
-                   "longest_gap": max((b - a for a, b in itertools.pairwise(times)), default=0.0)}
+    result |= {"version": lib.qt_version().decode(), "load": [load_wall, load_cpu], "peak_mib": peak,
+               "anon_mib": anonymous}
     lib.qt_free(ctx)
     lib.qt_log_set(LogCallback(), None)
     return result
