@@ -18,6 +18,19 @@ cd "$root/bindings/python"
 "$venv/bin/mypy" --cache-dir "$build/python/mypy"
 "$venv/bin/pytest" -p no:cacheprovider --timeout 300
 
+# On Ray: two workers of this machine, in an environment of its own, since Ray brings much along.
+ray=2.60.0
+if "$venv/bin/python" -m pip install --quiet --dry-run --no-deps --only-binary :all: "ray==$ray" >"$build/python/ray.log" 2>&1; then
+  bash "$root/scripts/python-venv.sh" "$build/python/ray" "ray[data]==$ray" pytest==9.2.0 pytest-timeout==2.4.0
+  "$build/python/ray/bin/python" -m pip install --quiet --no-deps --force-reinstall "$wheel"
+  RAY_USAGE_STATS_ENABLED=0 "$build/python/ray/bin/pytest" -p no:cacheprovider -W default --timeout 300 tests/test_ray.py
+elif grep -q 'No matching distribution' "$build/python/ray.log"; then
+  echo "python-test: SKIPPED libqwen.ray: ray $ray has no wheel for $(python3 --version)" >&2
+else
+  cat "$build/python/ray.log" >&2
+  exit 1
+fi
+
 # A new user: an empty environment, far from the checkout, without NumPy.
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT

@@ -1,8 +1,10 @@
 """What the tests share. The models are the tiny ones that `make tiny` makes; LIBQWEN_TEST_MODELS names their folder."""
 
 import os
+import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import libqwen
@@ -46,3 +48,12 @@ def expected(customvoice):
 
 def samples(audio):
     return bytes(memoryview(audio.samples))
+
+
+def assert_wav(path, audio):
+    """The file has that audio: what is computed together may differ in rounding."""
+    with wave.open(str(path)) as file:
+        got = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    want = np.frombuffer(libqwen.to_pcm16(audio.samples), "<i2")
+    assert len(got) == len(want)
+    assert np.abs(got.astype(int) - want).max() <= 1

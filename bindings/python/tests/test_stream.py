@@ -246,6 +246,9 @@ class TestMany:
         many = customvoice.synthesize_many(items[:3] + items[4:], speaker="vivian", return_errors=True, **SHORT)
         kinds = [type(x) for x in many]
         assert kinds == [libqwen.Audio, libqwen.InvalidParams, libqwen.InvalidParams, libqwen.Audio]
+        wrong = [*items[3:4], {"text": 7}, {"text": "x", "ref_audio": "none.wav"}, "Last."]
+        many = customvoice.synthesize_many(wrong, speaker="vivian", return_errors=True, **SHORT)
+        assert [type(x) for x in many] == [TypeError, TypeError, FileNotFoundError, libqwen.Audio]
         with pytest.raises(libqwen.InvalidParams, match="nobody"):
             list(customvoice.synthesize_many(items, speaker="vivian", **SHORT))
         with pytest.raises(TypeError, match="nothing"):
@@ -255,6 +258,13 @@ class TestMany:
         with pytest.raises(TypeError, match="unexpected"):
             customvoice.synthesize_many([], nonsense=1)
         assert idle()
+
+    def test_together(self, expected):
+        """Computed together, with few that may wait: nobody is turned away, and each sounds as it does alone."""
+        with open_tts("customvoice", max_batch=3, max_queue=1) as tts:
+            many = list(tts.synthesize_many(["Hello world."] * 7, speaker="vivian", **SHORT))
+        for audio in many:
+            np.testing.assert_allclose(audio.samples, expected.samples, atol=2e-6)
 
     def test_none(self, customvoice):
         assert list(customvoice.synthesize_many([])) == []

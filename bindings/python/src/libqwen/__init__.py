@@ -10,6 +10,7 @@ Everything is thread-safe. After ``fork()`` the library cannot be used in the ch
 "forkserver". What the library has to say goes to the logger ``libqwen``.
 """
 
+from . import bulk
 from ._device import Device, abi_version, devices, system_info, version
 from ._job import Info, Progress
 from .audio import Audio, to_pcm16
@@ -52,6 +53,7 @@ __all__ = [
     "Stream",
     "Voice",
     "abi_version",
+    "bulk",
     "devices",
     "system_info",
     "to_pcm16",

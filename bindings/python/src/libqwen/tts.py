@@ -17,7 +17,7 @@ from ._job import Event, Events, Info, Job, Outcome, Progress
 from ._library import choice, encode, encode_path, integer, library, text
 from ._samples import Samples
 from .audio import SAMPLE_RATE, Audio
-from .errors import ClosedError, InvalidParams, QwenError
+from .errors import ClosedError, InvalidParams
 from .voice import Recording, Voice, read_recording
 
 
@@ -271,7 +271,9 @@ class TTS:
         if not handle:
             raise library.error(library.qt_last_status())
         self._context = _Context(handle)
-        self._max_batch = params.max_batch
+        room = params.max_batch + options.max_queue if options.max_queue else 4 * params.max_batch
+        self._width = min(4 * params.max_batch, room)
+        self._models = (talker, codec, predictor_path, tokenizer_path)
 
     # ---- What it has ----
 
@@ -420,17 +422,19 @@ class TTS:
         concurrency: int | None = None,
         return_errors: bool = False,
         **options: Any,
-    ) -> Iterator[Audio | QwenError]:
+    ) -> Iterator[Audio | Exception]:
         """Speaks many texts, and gives their audio in the order of the texts.
 
         Args:
             items: texts, or mappings with a ``"text"`` and what else is special to the item. They are taken as needed,
                 so there may be any number of them.
-            concurrency: how many are under way at a time; by default twice the ``max_batch`` of this object.
-            return_errors: give the exception in the place of an item that failed, rather than raise it.
+            concurrency: how many are under way, or done and not taken yet; by default four times the ``max_batch`` of
+                this object, so that ``max_batch`` are computed together also while a long one is waited for.
+            return_errors: give the exception in the place of an item that failed, whatever is wrong with it, rather
+                than raise it.
             options: what :meth:`synthesize` takes, for all items.
         """
-        width = 2 * self._max_batch if concurrency is None else concurrency
+        width = self._width if concurrency is None else concurrency
         if width < 1:
             raise InvalidParams(f"concurrency: {width}, want 1 or more")
         _checked(options)
@@ -438,7 +442,7 @@ class TTS:
 
     def _many(
         self, items: Iterator[str | Mapping[str, Any]], width: int, return_errors: bool, options: dict[str, Any]
-    ) -> Iterator[Audio | QwenError]:
+    ) -> Iterator[Audio | Exception]:
         running: deque[Events | Exception] = deque()
         try:
             while True:
@@ -592,13 +596,13 @@ def _finish(events: Events, on_progress: Callable[[Progress], object] | None) ->
     raise AssertionError("a job without an outcome")
 
 
-def _one(item: Events | Exception, return_errors: bool) -> Audio | QwenError:
+def _one(item: Events | Exception, return_errors: bool) -> Audio | Exception:
     """What has become of an item."""
     try:
         if isinstance(item, Exception):
             raise item
         return _finish(item, None)
-    except QwenError as err:
+    except Exception as err:
         if return_errors:
             return err
         raise
