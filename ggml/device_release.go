@@ -10,9 +10,10 @@ func (d Device) Software() bool {
 
 // release frees memory of the device, at once if it may.
 //
-// ggml's Vulkan backend uses its descriptor sets over and over, and each kernel writes only those bindings that it reads;
-// what the others refer to may be long gone, which Vulkan allows. Mesa's lavapipe before 23.1 looks at them all the same
-// and corrupts the heap. So there memory is kept until the backend, with its sets, is closed.
+// With Mesa's lavapipe 22.3, graphs computed after the buffers of others had been freed corrupted the heap, in the driver's
+// own threads; without any freeing they never did. The likely reason: ggml uses its descriptor sets over and over, and each
+// kernel writes only those bindings that it reads; the others may refer to what is gone, which Vulkan allows as long as
+// no shader looks. So on software devices memory is kept until the backend, with its sets, is closed.
 func (b *Backend) release(free func()) {
 	if b.Software() {
 		b.kept = append(b.kept, free)
