@@ -121,8 +121,12 @@ func (a *app) load(ctx context.Context, o *options, srv *server.Server, log *slo
 	if err := o.fetch(ctx, a.stderr); err != nil {
 		return nil, err
 	}
+	mode, err := core.ParseMode(o.mode)
+	if err != nil {
+		return nil, cli.UsageError{Err: err}
+	}
 	e, err := core.Open(core.Options{
-		TalkerPath: o.model, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
+		TalkerPath: o.model, PredictorPath: o.predictor, TokenizerPath: o.tokenizer, Mode: mode, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
 		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, MaxBatch: o.batch, Logger: o.engineLogger(log),
 	})
 	if err != nil {

@@ -138,23 +138,58 @@ func TestServesUntilItIsStopped(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestFetchesItsModel(t *testing.T) {
-	files := map[string][]byte{}
-	for file, model := range map[string]string{"qwen-talker-1.7b-base-F32.gguf": "tiny-base-17", "qwen-tokenizer-12hz-F32.gguf": "tiny-tokenizer-12hz"} {
-		data, err := os.ReadFile(golden.GGUF(t, model, "F32"))
-		require.NoError(t, err)
-		files[file] = data
-	}
-	hub := hubtest.New(t, files)
-	for k, v := range map[string]string{"HF_ENDPOINT": hub.URL, "HF_HUB_CACHE": t.TempDir(), "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": ""} {
-		t.Setenv(k, v)
-	}
-	r := launch(t, "--hf", hubtest.Repo)
+// has fails unless the server has a model of that id.
+func (r *running) has(id string) {
+	r.t.Helper()
 	r.ready(http.DefaultClient)
-	res, err := http.Get(r.url + "/v1/models/qwen-talker-1.7b-base-F32")
-	require.NoError(t, err)
+	res, err := http.Get(r.url + "/v1/models/" + id)
+	require.NoError(r.t, err)
 	res.Body.Close()
-	assert.Equal(t, 200, res.StatusCode)
+	assert.Equal(r.t, 200, res.StatusCode, id)
+	assert.Equal(r.t, cli.ExitOK, r.stop())
+}
+
+// modelFolders are the folders of a model in each form that is not a talker's file, by the form's name.
+func modelFolders(t *testing.T) map[string]string {
+	whole, split := t.TempDir(), t.TempDir()
+	codec := golden.GGUF(t, "tiny-tokenizer-12hz", "F32")
+	for _, dir := range []string{whole, split} {
+		require.NoError(t, os.Symlink(codec, filepath.Join(dir, "qwen-tokenizer-12hz-F32.gguf")))
+	}
+	require.NoError(t, os.Symlink(golden.GGUF(t, "tiny-base-17", "F32"), filepath.Join(whole, "qwen-talker-1.7b-base-F32.gguf")))
+	golden.Second(t, "tiny-base-17", "F32").Write(t, split, "qwen3-tts-1.7b-base")
+	return map[string]string{"whole": whole, "split": split, "checkpoint": filepath.Join(golden.Checkpoints(t), "tiny-base-17")}
+}
+
+func TestModelsOfFolders(t *testing.T) {
+	for form, dir := range modelFolders(t) {
+		args := []string{"--model", dir}
+		if form == "split" {
+			args = append(args, "--mode", "base")
+		}
+		launch(t, args...).has(filepath.Base(dir))
+	}
+}
+
+func TestFetchesItsModel(t *testing.T) {
+	ids := map[string]string{"whole": "qwen-talker-1.7b-base-F32", "split": "qwen3-tts-1.7b-base-talker-f16", "checkpoint": filepath.Base(hubtest.Repo)}
+	for form, dir := range modelFolders(t) {
+		files := map[string][]byte{}
+		for _, sub := range []string{"", "speech_tokenizer"} {
+			names, err := filepath.Glob(filepath.Join(dir, sub, "*.*"))
+			require.NoError(t, err)
+			for _, path := range names {
+				data, err := os.ReadFile(path)
+				require.NoError(t, err)
+				files[filepath.ToSlash(filepath.Join(sub, filepath.Base(path)))] = data
+			}
+		}
+		hub := hubtest.New(t, files)
+		for k, v := range map[string]string{"HF_ENDPOINT": hub.URL, "HF_HUB_CACHE": t.TempDir(), "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": ""} {
+			t.Setenv(k, v)
+		}
+		launch(t, "--hf", hubtest.Repo).has(ids[form])
+	}
 }
 
 func TestAModelThatIsNone(t *testing.T) {
@@ -201,6 +236,8 @@ func TestUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--model is missing":            nil,
 		"--codec is missing":            {"--model", "m"},
+		"--hf and --mode":               {"--hf", "a/b", "--mode", "base"},
+		"--mode: ":                      append(model, "--mode", "song"),
 		"--port 70000":                  append(model, "--port", "70000"),
 		"--tls-cert and --tls-key":      append(model, "--tls-cert", "x"),
 		"--tls-client-ca needs":         append(model, "--tls-client-ca", "x"),

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/libqwen/libqwen/hub"
 	"github.com/libqwen/libqwen/internal/cli"
@@ -23,16 +25,29 @@ func (o *options) fetch(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if choice.Talker == "" {
+	return o.take(ref, choice, snapshot)
+}
+
+// take makes the options name the files of a choice.
+func (o *options) take(ref hub.Ref, c hub.Choice, snapshot *hub.Snapshot) error {
+	path := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		return snapshot.Path(name)
+	}
+	switch {
+	case c.Checkpoint != nil:
+		o.model = snapshot.Dir
+		o.alias = cmp.Or(o.alias, ref.Repo[strings.LastIndex(ref.Repo, "/")+1:]) // the folder is named by a commit
+		return nil
+	case c.Talker == "":
 		return cli.ModeError{Err: fmt.Errorf("--hf %s: has no talker", ref.Repo)}
 	}
-	o.model = snapshot.Path(choice.Talker)
-	switch {
-	case o.codec != "":
-	case choice.Codec == "":
+	o.model, o.predictor, o.tokenizer = path(c.Talker), path(c.Predictor), path(c.Tokenizer)
+	o.codec = cmp.Or(o.codec, path(cmp.Or(c.Codec, c.Vocoder)))
+	if o.codec == "" {
 		return cli.ModeError{Err: fmt.Errorf("--hf %s: has no codec (qwen-tokenizer-*.gguf); name one with --codec", ref.Repo)}
-	default:
-		o.codec = snapshot.Path(choice.Codec)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/internal/cli"
 	"github.com/libqwen/libqwen/server"
 )
@@ -22,7 +23,8 @@ SIGTERM or Ctrl-C lets the requests under way end; a second one ends the process
 
 // options are the flags as given.
 type options struct {
-	model, codec, hf, alias string
+	model, codec, hf, alias    string
+	mode, predictor, tokenizer string
 
 	host             string
 	port             int
@@ -65,9 +67,14 @@ const keyEnv = "QWEN_API_KEY"
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf)")
-	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf)")
-	f.StringVar(&o.hf, "hf", "", "fetch both: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
+	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf), or a folder that holds the model")
+	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
+	f.StringVar(&o.hf, "hf", "", "fetch both from a hub instead, by `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
+
+	f = flags.Group("Models of several files")
+	f.StringVar(&o.mode, "mode", "", "`mode` of --model: base, customvoice or voicedesign; which of a folder's is meant")
+	f.StringVar(&o.predictor, "predictor", "", "code predictor `GGUF`, where it is not in --model")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "text tokenizer `GGUF`, where it is not in --model")
 
 	f = flags.Group("Address")
 	f.StringVar(&o.host, "host", "127.0.0.1", "listen on this `address`; 0.0.0.0 is all of IPv4, :: all")
@@ -87,7 +94,7 @@ func newFlags(o *options) cli.Flags {
 	f = flags.Group("Voices")
 	f.StringVar(&o.voices, "voices", "", "keep registered voices in this `folder` (default: in memory)")
 	f.IntVar(&o.maxVoices, "max-voices", 1000, "register at most `n` voices")
-	f.StringArrayVar(&o.aliases, "voice-alias", nil, "`NAME=VOICE`: another name of a voice; may be repeated (default: OpenAI's names stand for the voices there are)")
+	f.StringArrayVar(&o.aliases, "voice-alias", nil, "another name of a voice, as `NAME=VOICE`; may be repeated (default: OpenAI's names stand for the voices there are)")
 	f.StringVar(&o.voice, "default-voice", "", "`voice` of requests that name none")
 	f.StringVar(&o.lang, "lang", "auto", "language of requests that name none: a `name`, alias or ISO code")
 
@@ -142,7 +149,9 @@ func (o *options) check() error {
 		return cli.Usagef("--hf and --model exclude each other")
 	case o.model == "" && o.hf == "":
 		return cli.Usagef("--model is missing, or --hf")
-	case o.codec == "" && o.hf == "":
+	case o.hf != "" && (o.mode != "" || o.predictor != "" || o.tokenizer != ""):
+		return cli.Usagef("--hf and --mode, --predictor, --tokenizer exclude each other")
+	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
 		return cli.Usagef("--codec is missing")
 	case o.port < 0 || o.port > 65535:
 		return cli.Usagef("--port %d is not in 0..65535", o.port)
@@ -171,6 +180,9 @@ func (o *options) check() error {
 		if d.value < 0 {
 			return cli.Usagef("--%s %s is negative", d.flag, d.value)
 		}
+	}
+	if _, err := core.ParseMode(o.mode); err != nil {
+		return cli.UsageError{Err: fmt.Errorf("--%w", err)}
 	}
 	return nil
 }
@@ -257,7 +269,11 @@ func (o *options) modelID() string {
 	if o.alias != "" {
 		return o.alias
 	}
-	return strings.TrimSuffix(filepath.Base(o.model), filepath.Ext(o.model))
+	path, err := filepath.Abs(o.model) // for a folder that is named "."
+	if err != nil {
+		path = o.model
+	}
+	return strings.TrimSuffix(filepath.Base(path), ".gguf")
 }
 
 // logger writes to stderr what the flags ask for.
