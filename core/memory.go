@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/ggml"
@@ -72,7 +70,7 @@ func (p memoryPlan) String() string {
 	return s
 }
 
-// available memory of a device in bytes; of the host what the system, or the process's cgroup, has left. 0: not known.
+// available memory of a device in bytes; of the host what the system, or the process's cgroups, have left. 0: not known.
 func available(be *ggml.Backend) uint64 {
 	if !be.Host() {
 		free, _ := be.Memory()
@@ -82,7 +80,7 @@ func available(be *ggml.Backend) uint64 {
 	if n := memAvailable(); n > 0 {
 		left = n
 	}
-	if n, ok := cgroupMemory(); ok {
+	if n, ok := hostCgroups().memory(); ok {
 		left = min(left, n)
 	}
 	if left == math.MaxUint64 {
@@ -105,25 +103,4 @@ func memAvailable() uint64 {
 		}
 	}
 	return 0
-}
-
-// cgroupMemory is what the cgroup's limit leaves; false without a limit or a cgroup.
-func cgroupMemory() (uint64, bool) {
-	for _, names := range [][2]string{{"memory.max", "memory.current"}, {"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"}} {
-		limit, ok1 := cgroupNumber(names[0])
-		used, ok2 := cgroupNumber(names[1])
-		if ok1 && ok2 && limit < 1<<60 { // version 1 says "no limit" with a huge number
-			return limit - min(used, limit), true
-		}
-	}
-	return 0, false
-}
-
-func cgroupNumber(name string) (uint64, bool) {
-	b, err := os.ReadFile("/sys/fs/cgroup/" + name)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
-	return n, err == nil
 }

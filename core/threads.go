@@ -19,7 +19,7 @@ func Threads(wanted int) (int, error) { return (&Options{Threads: wanted}).threa
 const mostThreads = 8
 
 // DefaultThreads is the number of CPU threads that suits this process now: the processors it may run on, within
-// the limit of its cgroup, less those that other work keeps busy. ggml's threads wait for each other without
+// the limit of its cgroups, less those that other work keeps busy. ggml's threads wait for each other without
 // sleeping, so one thread too many costs far more than one too few.
 func DefaultThreads() int {
 	n := math.Max(1, math.Floor(processors())) - math.Round(loadAverage())
@@ -29,7 +29,7 @@ func DefaultThreads() int {
 // processors is how many this process may use at once.
 func processors() float64 {
 	n := float64(runtime.NumCPU()) // respects the affinity mask
-	if q := cgroupLimit(); q > 0 {
+	if q := hostCgroups().processors(); q > 0 {
 		n = math.Min(n, q)
 	}
 	return n
@@ -72,31 +72,6 @@ func (o *Options) wantedThreads() (int, error) {
 		return n, nil
 	}
 	return DefaultThreads(), nil
-}
-
-// cgroupLimit is the processors that the cgroup grants, 0 if there is no limit or no cgroup.
-func cgroupLimit() float64 {
-	if b, err := os.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil { // v2: "quota period" or "max period"
-		return ratio(strings.Fields(string(b)))
-	}
-	quota, err1 := os.ReadFile("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-	period, err2 := os.ReadFile("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
-	if err1 != nil || err2 != nil {
-		return 0
-	}
-	return ratio([]string{strings.TrimSpace(string(quota)), strings.TrimSpace(string(period))})
-}
-
-func ratio(words []string) float64 {
-	if len(words) != 2 {
-		return 0
-	}
-	q, err1 := strconv.ParseFloat(words[0], 64)
-	p, err2 := strconv.ParseFloat(words[1], 64)
-	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
-		return 0
-	}
-	return q / p
 }
 
 // loadAverage of the last minute, 0 where the system does not tell.
