@@ -323,6 +323,25 @@ func (e *Engine) begin() error {
 	return nil
 }
 
+// checkFiles refuses to go on with a file that has become shorter: reading beyond its end would end the process. One that
+// was written to is worth a warning.
+func (e *Engine) checkFiles() (warnings []string, err error) {
+	for i, f := range e.files {
+		modified, err := f.Check()
+		if err != nil {
+			return nil, as(ErrModel, err)
+		}
+		if modified {
+			field, path := "talker_path", e.opts.TalkerPath
+			if i > 0 {
+				field, path = "codec_path", e.opts.codecPath()
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: %s has been written to since it was opened, so that the speech may be wrong; open the model again", field, path))
+		}
+	}
+	return warnings, nil
+}
+
 // Close cancels the syntheses under way, waits for them to end and releases everything. Later calls on the engine
 // fail with ErrClosed; closing twice is harmless.
 func (e *Engine) Close() error {

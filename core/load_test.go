@@ -2,12 +2,15 @@ package core_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -300,4 +303,39 @@ func TestAnEncoderForOtherFrames(t *testing.T) {
 	_, _, err := speak(e, r)
 	assert.ErrorIs(t, err, core.ErrModel, "%v", err)
 	assert.ErrorContains(t, err, "8 codes")
+}
+
+// TestAFileThatIsCutShortWhileOpen is refused before anything reads beyond its end, which would end the process; one that
+// is written to is warned about.
+func TestAFileThatIsCutShortWhileOpen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("mapped files cannot be changed there")
+	}
+	copied := func(path string) string {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		to := filepath.Join(t.TempDir(), filepath.Base(path))
+		require.NoError(t, os.WriteFile(to, data, 0o666))
+		return to
+	}
+	for i, field := range []string{"talker_path", "codec_path"} {
+		files := []string{copied(golden.GGUF(t, base, "F32")), copied(golden.GGUF(t, "tiny-tokenizer-12hz", "F32"))}
+		e := engine(t, base, func(o *core.Options) { o.TalkerPath, o.CodecPath = files[0], files[1] })
+		_, res, err := speak(e, cloning(1))
+		require.NoError(t, err)
+		assert.Empty(t, res.Warnings)
+
+		require.NoError(t, os.Chtimes(files[i], time.Now(), time.Now().Add(time.Hour)))
+		_, res, err = speak(e, cloning(1))
+		require.NoError(t, err)
+		require.Len(t, res.Warnings, 1)
+		assert.Contains(t, res.Warnings[0], field+": "+files[i])
+
+		require.NoError(t, os.Truncate(files[i], 4096))
+		_, _, err = speak(e, cloning(1))
+		assert.ErrorIs(t, err, core.ErrModel)
+		assert.ErrorContains(t, err, files[i])
+		_, err = e.ExtractVoice(context.Background(), clip(t, "speech"))
+		assert.ErrorIs(t, err, core.ErrModel)
+	}
 }

@@ -23,10 +23,15 @@ func (e *Engine) Synthesize(ctx context.Context, req *Request, emit func(pcm []f
 		return Result{}, err
 	}
 	defer e.running.Done()
+	warnings, err := e.checkFiles()
+	if err != nil {
+		return Result{}, err
+	}
 	u, err := e.plan(req)
 	if err != nil {
 		return Result{}, err
 	}
+	u.result.Warnings = append(u.result.Warnings, warnings...)
 	u.start, u.emit, u.ctx = start, emit, closing{ctx, e}
 	place, err := e.turn.enter(u.ctx)
 	if err != nil {

@@ -37,6 +37,9 @@ func (e *Engine) extractVoice(ctx context.Context, pcm []float32, codes bool) (*
 		return nil, err
 	}
 	defer e.running.Done()
+	if _, err := e.checkFiles(); err != nil {
+		return nil, err
+	}
 	if err := checkReference("pcm_24k", pcm, e.decoder.Hop()); err != nil {
 		return nil, err
 	}

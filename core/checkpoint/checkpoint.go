@@ -52,6 +52,18 @@ func openCheckpoint(dir string) (*checkpoint, error) {
 	return c, nil
 }
 
+// check is gguf.File's Check of the weight files.
+func (c *checkpoint) check() (modified bool, err error) {
+	for _, f := range c.files {
+		changed, err := f.mapping.Check()
+		if err != nil {
+			return true, err
+		}
+		modified = modified || changed
+	}
+	return modified, nil
+}
+
 // Close unmaps the weight files.
 func (c *checkpoint) Close() error {
 	var err error

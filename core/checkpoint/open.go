@@ -40,7 +40,7 @@ func (c *checkpoint) assemble() (*gguf.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := gguf.Parts{Metadata: m.metadata, Close: c.Close}
+	parts := gguf.Parts{Metadata: m.metadata, Close: c.Close, Check: c.check}
 	for _, f := range c.files {
 		parts.Mappings = append(parts.Mappings, f.mapping.Data)
 	}

@@ -104,6 +104,18 @@ func (s *second) close() error {
 	return errors.Join(all...)
 }
 
+// check is gguf.File's Check of all files.
+func (s *second) check() (modified bool, err error) {
+	for _, f := range s.files {
+		changed, err := f.Check()
+		if err != nil {
+			return true, err
+		}
+		modified = modified || changed
+	}
+	return modified, nil
+}
+
 // missing tells which part of the model is in none of the files.
 func (s *second) missing() error {
 	for _, p := range []struct {
@@ -144,7 +156,7 @@ func (s *second) assemble(mode string) (*gguf.File, error) {
 	for _, f := range s.files {
 		s.parts.Mappings = append(s.parts.Mappings, f.Mappings()[0])
 	}
-	s.parts.Close = s.close
+	s.parts.Close, s.parts.Check = s.close, s.check
 	return gguf.Assemble(s.parts)
 }
 

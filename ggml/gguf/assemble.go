@@ -23,8 +23,9 @@ type Piece struct {
 type Parts struct {
 	Metadata []Entry
 	Tensors  []Piece
-	Mappings [][]byte     // whole mapped files
-	Close    func() error // unmaps them
+	Mappings [][]byte                          // whole mapped files
+	Close    func() error                      // unmaps them
+	Check    func() (modified bool, err error) // of them, see File.Check
 }
 
 // foreign is where the data of an assembled file's tensors come from.
@@ -40,7 +41,7 @@ type foreign struct {
 // it leaves the parts to the caller; else Close of the file closes them.
 func Assemble(p Parts) (*File, error) {
 	f := &File{
-		unmap: p.Close, values: make(map[string]Value, len(p.Metadata)), byName: make(map[string]int, len(p.Tensors)), alignment: 1,
+		unmap: p.Close, check: p.Check, values: make(map[string]Value, len(p.Metadata)), byName: make(map[string]int, len(p.Tensors)), alignment: 1,
 		foreign: &foreign{mappings: p.Mappings, pieces: slices.Clone(p.Tensors), made: map[int][]byte{}},
 	}
 	for _, e := range p.Metadata {

@@ -16,6 +16,7 @@ import (
 type File struct {
 	data      []byte
 	unmap     func() error
+	check     func() (modified bool, err error) // nil for one that was parsed from memory
 	keys      []string
 	values    map[string]Value
 	tensors   []TensorInfo
@@ -44,7 +45,7 @@ func (t *TensorInfo) Elements() int64 {
 }
 
 // Open maps a file and checks it. The file must not be changed while it is open: a mapping of a file that shrinks
-// faults when it is read.
+// faults when it is read. Check tells whether it was.
 func Open(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {
@@ -89,7 +90,7 @@ func open(path string) (*File, error) {
 		_ = mapping.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f.unmap = mapping.Close
+	f.unmap, f.check = mapping.Close, mapping.Check
 	return f, nil
 }
 
@@ -97,11 +98,20 @@ func open(path string) (*File, error) {
 // the getters stay valid. Closing twice is harmless.
 func (f *File) Close() error {
 	unmap := f.unmap
-	f.unmap, f.data = nil, nil
+	f.unmap, f.check, f.data = nil, nil, nil
 	if unmap == nil {
 		return nil
 	}
 	return unmap()
+}
+
+// Check looks whether what was opened still is as it was: an error if a file has become shorter, so that its data must not
+// be read any more; modified if it has been written to. A file that was replaced by another of its name is neither.
+func (f *File) Check() (modified bool, err error) {
+	if f.check == nil {
+		return false, nil
+	}
+	return f.check()
 }
 
 // Alignment is general.alignment: the tensors' data are aligned to it within the file, and thus in a mapping.

@@ -3,15 +3,27 @@
 package mmap
 
 import (
+	"errors"
 	"os"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// mapFile maps the first size bytes of f for reading.
-func mapFile(f *os.File, size int) (data []byte, unmap func() error, err error) {
-	data, err = syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+// open maps the first size bytes of f for reading.
+func (m *File) open(f *os.File, size int) error {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, os.NewSyscallError("mmap", err)
+		return os.NewSyscallError("fcntl", err)
 	}
-	return data, func() error { return os.NewSyscallError("munmap", syscall.Munmap(data)) }, nil
+	kept := os.NewFile(uintptr(fd), f.Name()) // for Check
+	data, err := unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		_ = kept.Close()
+		return os.NewSyscallError("mmap", err)
+	}
+	m.Data, m.stat = data, kept.Stat
+	m.unmap = func() error {
+		return errors.Join(os.NewSyscallError("munmap", unix.Munmap(data)), kept.Close())
+	}
+	return nil
 }

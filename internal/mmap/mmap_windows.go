@@ -7,20 +7,21 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapFile maps the first size bytes of f for reading.
-func mapFile(f *os.File, size int) (data []byte, unmap func() error, err error) {
+// open maps the first size bytes of f for reading.
+func (m *File) open(f *os.File, size int) error {
 	mapping, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READONLY, 0, 0, nil)
 	if err != nil {
-		return nil, nil, os.NewSyscallError("CreateFileMapping", err)
+		return os.NewSyscallError("CreateFileMapping", err)
 	}
 	// The view keeps the mapping alive.
 	defer windows.CloseHandle(mapping)
 	addr, err := windows.MapViewOfFile(mapping, windows.FILE_MAP_READ, 0, 0, uintptr(size))
 	if err != nil {
-		return nil, nil, os.NewSyscallError("MapViewOfFile", err)
+		return os.NewSyscallError("MapViewOfFile", err)
 	}
 	// addr is memory of the system, which the garbage collector neither moves nor frees. The conversion through
 	// a pointer to addr is the form of it that vet accepts.
-	data = unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
-	return data, func() error { return os.NewSyscallError("UnmapViewOfFile", windows.UnmapViewOfFile(addr)) }, nil
+	m.Data = unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
+	m.unmap = func() error { return os.NewSyscallError("UnmapViewOfFile", windows.UnmapViewOfFile(addr)) }
+	return nil
 }
