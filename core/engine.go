@@ -56,6 +56,7 @@ type Options struct {
 	NoFlashAttention bool    // on the CPU attention is never fused: no effect
 	ClampFP16        bool    // keep hidden states within the range of half precision
 	CodecBF16        bool    // the codec's convolutions round to BF16 where the CPU multiplies it: faster, at some 40 dB
+	KVType           string  // type of the attention's keys and values: "f32", "f16", "q8_0" (the keys; values are F16); "" fits the file
 	MaxBatch         int     // syntheses that may be computed together; 0 = 1
 
 	// ONNXProvider is what an ONNX vocoder runs on: "" takes QWEN_ONNX_PROVIDER, else "auto", the best execution provider
@@ -144,8 +145,18 @@ func (o *Options) check() error {
 	case !(o.ChunkSeconds >= 0 && o.ChunkSeconds <= maxChunkSeconds): // also NaN
 		return fail(ErrInvalid, "codec_chunk_sec: %v is not in 0..%d", o.ChunkSeconds, maxChunkSeconds)
 	}
+	if _, ok := kvTypes[strings.ToLower(o.KVType)]; !ok {
+		return fail(ErrInvalid, "kv_type: %q is not one of auto, f32, f16, q8_0", o.KVType)
+	}
 	return o.checkDevice()
 }
+
+// kvTypes are what Options.KVType may be.
+var kvTypes = map[string]*ggml.Type{"": nil, "auto": nil, "f32": typed(ggml.F32), "f16": typed(ggml.F16), "q8_0": typed(gguf.Q8_0)}
+
+func typed(t ggml.Type) *ggml.Type { return &t }
+
+func (o *Options) kvType() *ggml.Type { return kvTypes[strings.ToLower(o.KVType)] }
 
 // HoldsCodec tells whether a path is the directory of a talker's checkpoint that holds the speech tokenizer as well, or
 // a folder of model files with a codec among them, so that Options.CodecPath need not be set.
@@ -244,7 +255,10 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	err = run(
 		func() error { return e.readTalker(talker) },
 		func() (err error) {
-			e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16})
+			e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16, Cache: e.opts.kvType()})
+			if errors.Is(err, lm.ErrCache) {
+				return as(ErrUnsupported, err)
+			}
 			return loadError(e.opts.TalkerPath, err)
 		},
 		func() (err error) {

@@ -192,7 +192,7 @@ func (in *Examination) talker(f *gguf.File, values bool) {
 	in.Memory = needs(weights, encoder)
 	for positions := 512; ; positions *= 4 {
 		n := min(positions, c.Context)
-		in.Memory.Contexts = append(in.Memory.Contexts, ContextNeeds{n, float64(n) / framesPerSecond, lm.CacheBytes(f, c, n), lm.GraphBytes(c, n)})
+		in.Memory.Contexts = append(in.Memory.Contexts, ContextNeeds{n, float64(n) / framesPerSecond, lm.CacheBytes(f, c, n, nil), lm.GraphBytes(c, n)})
 		if n == c.Context {
 			return
 		}

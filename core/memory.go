@@ -20,6 +20,7 @@ const fewestPositions = 4096
 type memoryPlan struct {
 	syntheses int
 	positions int    // of each
+	kv        *ggml.Type
 	cache     uint64 // keys and values of one
 	graphs    uint64 // intermediate results
 	codec     uint64 // carried state and intermediate results of one
@@ -33,7 +34,7 @@ const codecBytes = (2*decodeFrames + 1) * 9 << 20
 // planMemory decides how many positions a synthesis may have: as many as asked for or, without a wish, as the model can
 // and as fit. A wish that does not fit is refused, ErrMemory, with the figures.
 func (e *Engine) planMemory(f *gguf.File) (memoryPlan, error) {
-	p := memoryPlan{syntheses: max(1, e.opts.MaxBatch), positions: e.lm.Context, codec: codecBytes, available: available(e.be)}
+	p := memoryPlan{syntheses: max(1, e.opts.MaxBatch), positions: e.lm.Context, kv: e.opts.kvType(), codec: codecBytes, available: available(e.be)}
 	if e.opts.Context > 0 {
 		p.positions = min(p.positions, e.opts.Context)
 	}
@@ -49,7 +50,7 @@ func (e *Engine) planMemory(f *gguf.File) (memoryPlan, error) {
 }
 
 func (p *memoryPlan) size(f *gguf.File, c lm.Config) {
-	p.cache, p.graphs = lm.CacheBytes(f, c, p.positions), uint64(p.syntheses)*lm.GraphBytes(c, p.positions)
+	p.cache, p.graphs = lm.CacheBytes(f, c, p.positions, p.kv), uint64(p.syntheses)*lm.GraphBytes(c, p.positions)
 }
 
 // total is what all syntheses need. While a cache grows, the one before it, half as large, is there as well.

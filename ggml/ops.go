@@ -173,12 +173,16 @@ func (t Tensor) Slice(dim, from, n int) Tensor {
 
 // SplitDim views dimension dim of t, of size a·n, as two: a, then n. Heads of a projection are x.SplitDim(0, heads).
 func (t Tensor) SplitDim(dim, n int) Tensor {
-	check(t.c.ne[dim]%int64(n) == 0 && t.c.ne[3] == 1 && (dim > 0 || t.Type().BlockSize() == 1), "split", t)
+	block := int64(1)
+	if dim == 0 {
+		block = int64(t.Type().BlockSize())
+	}
+	check(t.c.ne[dim]%(int64(n)*block) == 0 && t.c.ne[3] == 1, "split", t)
 	ne, nb := t.c.ne, t.c.nb
 	copy(ne[dim+1:], t.c.ne[dim:])
 	copy(nb[dim+1:], t.c.nb[dim:])
 	ne[dim], ne[dim+1] = ne[dim]/int64(n), int64(n)
-	nb[dim+1] = nb[dim] * uintptr(ne[dim])
+	nb[dim+1] = nb[dim] * uintptr(ne[dim]/block)
 	return t.wrap(fn.ggml_view_4d(t.ctx(), t.c, ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], 0))
 }
 

@@ -29,12 +29,17 @@ type loaded struct {
 
 func load(t *testing.T, be *ggml.Backend, name, typ string) loaded {
 	t.Helper()
+	return loadWith(t, be, name, typ, lm.Options{})
+}
+
+func loadWith(t *testing.T, be *ggml.Backend, name, typ string, opts lm.Options) loaded {
+	t.Helper()
 	f, err := model.Open(golden.GGUF(t, name, typ), lm.Architecture, "talker")
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	vocab, tok, err := model.ReadVocab(f)
 	require.NoError(t, err)
-	m, err := lm.Load(be, f, lm.Options{})
+	m, err := lm.Load(be, f, opts)
 	require.NoError(t, err)
 	t.Cleanup(m.Free)
 	return loaded{m, vocab, tok}

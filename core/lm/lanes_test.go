@@ -2,6 +2,7 @@ package lm_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/libqwen/libqwen/core/lm"
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/core/sample"
+	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/testenv"
 )
 
@@ -152,4 +154,41 @@ func together(t *testing.T, m *lm.Model, waiting []*sequence, lanes int) {
 			}
 		}
 	}
+}
+
+// TestKeysMayBeRounded: with keys in Q8_0 the logits stay close, and lanes still do not disturb each other.
+func TestKeysMayBeRounded(t *testing.T) {
+	be := testenv.CPU(t, 1)
+	exact := load(t, be, "tiny-customvoice-06", "F32").Model
+	for kind, want := range map[gguf.Type]float64{gguf.F16: .999999, gguf.Q8_0: .9999} {
+		m := loadWith(t, be, "tiny-customvoice-06", "F32", lm.Options{Cache: &kind}).Model
+		all := sequences(m, 4)
+		worst := 1.0
+		for i, s := range sequences(exact, 4) {
+			s.frames, all[i].frames = 1, 1
+			s.alone(t, exact)
+			all[i].alone(t, m)
+			worst = min(worst, cosine(s.logits[0], all[i].logits[0]))
+		}
+		t.Logf("%v: cosine of the logits >= %.7f", kind, worst)
+		assert.Greater(t, worst, want, kind)
+
+		alone, beside := sequences(m, 5), sequences(m, 5)
+		for _, s := range alone {
+			s.alone(t, m)
+		}
+		together(t, m, beside, 3)
+		for i := range alone {
+			assert.Equal(t, alone[i].codes, beside[i].codes)
+		}
+	}
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return ab / math.Sqrt(aa*bb)
 }

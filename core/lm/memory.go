@@ -1,15 +1,23 @@
 package lm
 
-import "github.com/libqwen/libqwen/ggml/gguf"
+import (
+	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
+)
 
 // CacheBytes are the keys and values of a synthesis of so many positions (prompt and frames), as the models of a file
-// keep them: room grows by doubling.
-func CacheBytes(f *gguf.File, c Config, positions int) uint64 {
-	size := uint64(cacheType(f).BlockBytes())
-	stack := func(s StackConfig, slots int) uint64 {
-		return 2 * size * uint64(s.Layers) * uint64(s.KVHeads*s.HeadDim) * uint64(slots)
+// keep them, in a wanted type or nil: room grows by doubling.
+func CacheBytes(f *gguf.File, c Config, positions int, wanted *ggml.Type) uint64 {
+	predictor, talker := cacheTypes(f, wanted)
+	return stackBytes(c.Talker, room(positions), talker) + stackBytes(c.Predictor, c.Codebooks, predictor)
+}
+
+func stackBytes(s StackConfig, slots int, t ggml.Type) uint64 {
+	n := uint64(s.Layers) * uint64(s.KVHeads*s.HeadDim) * uint64(slots)
+	if t == gguf.Q8_0 { // the values have half precision
+		return n*uint64(t.BlockBytes())/uint64(t.BlockSize()) + 2*n
 	}
-	return stack(c.Talker, room(positions)) + stack(c.Predictor, c.Codebooks)
+	return 2 * n * uint64(t.BlockBytes())
 }
 
 // GraphBytes estimates the intermediate results of a synthesis of so many positions: those of a piece of the prompt,

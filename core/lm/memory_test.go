@@ -31,8 +31,8 @@ func TestCacheBytes(t *testing.T) {
 			size = 4
 		}
 		predictor := 2 * size * uint64(m.Predictor.Layers*m.Predictor.KVHeads*m.Predictor.HeadDim*m.Codebooks)
-		assert.Equal(t, talker.Bytes()+predictor, lm.CacheBytes(f, m.Config, len(p.Rows)), typ)
-		assert.Greater(t, lm.CacheBytes(f, m.Config, 1000), lm.CacheBytes(f, m.Config, 500))
+		assert.Equal(t, talker.Bytes()+predictor, lm.CacheBytes(f, m.Config, len(p.Rows), nil), typ)
+		assert.Greater(t, lm.CacheBytes(f, m.Config, 1000, nil), lm.CacheBytes(f, m.Config, 500, nil))
 		assert.Greater(t, lm.GraphBytes(m.Config, 1000), lm.GraphBytes(m.Config, 500))
 	}
 }

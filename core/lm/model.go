@@ -1,6 +1,7 @@
 package lm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,18 +46,23 @@ type Model struct {
 	talker    talkerWeights
 	predictor predictorWeights
 	weights   *nn.Weights
-	cacheType ggml.Type
+	cacheType ggml.Type // of the CodePredictor's cache, and of the Talker's if it has no other
+	keyType   ggml.Type // of the Talker's cache, see nn.NewCacheOf
 }
 
 // Options of the computation.
 type Options struct {
-	ClampFP16 bool // keep the residual stream within the range of half precision
+	ClampFP16 bool       // keep the residual stream within the range of half precision
+	Cache     *ggml.Type // of keys and values: F32, F16, or Q8_0, which is keys only; nil: F32 for files of F32, else F16
 }
 
 // Load brings the weights of a file onto a backend. The file must stay open until Free.
 func Load(be *ggml.Backend, f *gguf.File, opts Options) (*Model, error) {
 	c, err := ReadConfig(f)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCache(be, c, opts.Cache); err != nil {
 		return nil, err
 	}
 	m := newModel(be, f, c, opts)
@@ -92,7 +98,8 @@ func Check(f *gguf.File, values bool) (nn.Footprint, error) {
 
 // newModel is a model without its weights.
 func newModel(be *ggml.Backend, f *gguf.File, c Config, opts Options) *Model {
-	m := &Model{Config: c, be: be, cacheType: cacheType(f)}
+	m := &Model{Config: c, be: be}
+	m.cacheType, m.keyType = cacheTypes(f, opts.Cache)
 	c.Talker.ClampFP16, c.Predictor.ClampFP16 = opts.ClampFP16, opts.ClampFP16
 	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker}
 	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor}
@@ -117,13 +124,38 @@ func (m *Model) load(l *nn.Loader, f *gguf.File) error {
 		"talker": m.Talker.Width, "codes": m.CodebookSize, "mtp": mtp}))
 }
 
-// cacheType keeps full precision for a file of full precision, half for all others.
-func cacheType(f *gguf.File) ggml.Type {
+// cacheTypes are those of the CodePredictor's and of the Talker's cache. The CodePredictor's is small: it keeps full or
+// half precision.
+func cacheTypes(f *gguf.File, wanted *ggml.Type) (predictor, talker ggml.Type) {
+	predictor = ggml.F16
 	if t := f.Tensor("talker.blk.0.attn_k.weight"); t != nil && t.Type == gguf.F32 {
-		return ggml.F32
+		predictor = ggml.F32
 	}
-	return ggml.F16
+	switch {
+	case wanted == nil:
+		return predictor, predictor
+	case *wanted == gguf.Q8_0:
+		return predictor, *wanted
+	}
+	return *wanted, *wanted
 }
+
+// checkCache refuses what the model or the device cannot keep.
+func checkCache(be *ggml.Backend, c Config, wanted *ggml.Type) error {
+	if wanted == nil || *wanted != gguf.Q8_0 {
+		return nil
+	}
+	if block := gguf.Q8_0.BlockSize(); c.Talker.HeadDim%block != 0 {
+		return fmt.Errorf("%w: Q8_0 needs heads of a multiple of %d channels, this model's have %d", ErrCache, block, c.Talker.HeadDim)
+	}
+	if !be.Host() {
+		return fmt.Errorf("%w: Q8_0 is for the CPU", ErrCache)
+	}
+	return nil
+}
+
+// ErrCache: keys and values cannot be kept in the type asked for.
+var ErrCache = errors.New("kv_type")
 
 // Bytes of the weights: used where they lie in the mapped file, and copied.
 func (m *Model) Bytes() (inPlace, copied uint64) { return m.weights.Bytes() }
@@ -135,7 +167,7 @@ func (m *Model) Describe() string {
 		kind = "linear"
 	}
 	return fmt.Sprintf("talker %d layers x %d, code predictor %d layers x %d, mtp_proj %s, cache %v",
-		m.Talker.Layers, m.Talker.Width, m.Predictor.Layers, m.Predictor.Width, kind, m.cacheType)
+		m.Talker.Layers, m.Talker.Width, m.Predictor.Layers, m.Predictor.Width, kind, m.keyType)
 }
 
 // Free releases the weights.

@@ -116,7 +116,7 @@ func (t *Talker) reserve(n int) error {
 	if t.cache != nil && t.cache.Slots() >= n {
 		return nil
 	}
-	grown, err := nn.NewCacheOf(t.m.be, t.m.Talker.Layers, room(n), len(t.lanes), t.m.cacheType, t.m.Talker.AttentionConfig)
+	grown, err := nn.NewCacheOf(t.m.be, t.m.Talker.Layers, room(n), len(t.lanes), t.m.keyType, t.m.Talker.AttentionConfig)
 	if err != nil {
 		return fmt.Errorf("cache of %d positions for each of %d: %w", room(n), len(t.lanes), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
 // Cache holds the keys and values of the positions seen so far, for each layer of a stack, of one sequence or of several
@@ -25,12 +26,17 @@ func NewCache(be *ggml.Backend, layers, slots int, t ggml.Type, c AttentionConfi
 	return NewCacheOf(be, layers, slots, 1, t, c)
 }
 
-// NewCacheOf is NewCache for several lanes.
+// NewCacheOf is NewCache for several lanes. With Q8_0 only the keys are: values lie transposed, a block of them would be
+// of positions that come one after the other, so they have half precision.
 func NewCacheOf(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c AttentionConfig) (*Cache, error) {
 	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim}
+	values := t
+	if t == gguf.Q8_0 {
+		values = gguf.F16
+	}
 	for range layers {
 		k.keys = append(k.keys, k.arena.New(t, c.KVHeads*c.HeadDim, slots, lanes))
-		k.values = append(k.values, k.arena.New(t, slots, c.KVHeads*c.HeadDim, lanes))
+		k.values = append(k.values, k.arena.New(values, slots, c.KVHeads*c.HeadDim, lanes))
 	}
 	if err := k.arena.Alloc(); err != nil {
 		k.arena.Free()
