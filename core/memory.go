@@ -19,7 +19,7 @@ const fewestPositions = 4096
 // needed, each time twice as much.
 type memoryPlan struct {
 	syntheses int
-	positions int    // of each
+	positions int // of each
 	kv        *ggml.Type
 	cache     uint64 // keys and values of one
 	graphs    uint64 // intermediate results

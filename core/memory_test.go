@@ -46,3 +46,20 @@ func TestMemoryIsPlanned(t *testing.T) {
 	assert.LessOrEqual(t, cut.total(), cut.available)
 	assert.GreaterOrEqual(t, cut.positions, fewestPositions)
 }
+
+// TestKVTypes: each kind speaks; others are refused.
+func TestKVTypes(t *testing.T) {
+	for _, kind := range []string{"", "auto", "f32", "F16", "q8_0"} {
+		e, err := Open(Options{TalkerPath: golden.GGUF(t, "tiny-customvoice-17", "F32"), CodecPath: golden.GGUF(t, "tiny-tokenizer-12hz", "F32"),
+			Threads: 1, GGMLDir: testenv.GGMLDir(t), KVType: kind})
+		require.NoError(t, err, kind)
+		r := e.DefaultRequest()
+		r.Text, r.Speaker, r.MaxFrames = "Hello.", "vivian", 4
+		_, err = e.Synthesize(t.Context(), &r, func([]float32) error { return nil })
+		assert.NoError(t, err, kind)
+		require.NoError(t, e.Close())
+	}
+	_, err := Open(Options{TalkerPath: "a", CodecPath: "b", KVType: "q4_0"})
+	assert.ErrorIs(t, err, ErrInvalid)
+	assert.ErrorContains(t, err, "kv_type")
+}

@@ -144,6 +144,7 @@ func (s *session) talker(path string, mode core.Mode) core.Options {
 		NoFlashAttention: o.noFA,
 		ClampFP16:        o.clampFP16,
 		CodecBF16:        o.codecBF16,
+		KVType:           o.kvType,
 		Logger:           s.app.console.Logger(),
 	}
 }

@@ -127,7 +127,7 @@ func (a *app) load(ctx context.Context, o *options, srv *server.Server, log *slo
 	}
 	e, err := core.Open(core.Options{
 		TalkerPath: o.model, PredictorPath: o.predictor, TokenizerPath: o.tokenizer, Mode: mode, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
-		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, MaxBatch: o.batch, Logger: o.engineLogger(log),
+		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, KVType: o.kvType, MaxBatch: o.batch, Logger: o.engineLogger(log),
 	})
 	if err != nil {
 		return nil, err
