@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"sync"
 
@@ -263,14 +262,4 @@ func firstUnfit(x []float32, t gguf.Type) int {
 		}
 	}
 	return -1
-}
-
-// SameFile tells whether two paths lead to one file.
-func SameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }

@@ -57,7 +57,7 @@ var lattice = map[string]string{
 	"internal/atomicfile": "",
 	"hub":                 "internal/atomicfile",
 	"internal/hubtest":    "",
-	"internal/cli":        "core core/audio hub",
+	"internal/cli":        "core core/audio core/checkpoint hub",
 
 	"examples/go/clone":            "core examples/go/internal/example",
 	"examples/go/design":           "core examples/go/internal/example",

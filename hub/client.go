@@ -22,6 +22,8 @@ type Client struct {
 	base   *url.URL
 	http   *http.Client
 	log    *slog.Logger
+
+	maxUnannounced int64 // bounds a file whose size the hub does not tell, bytes; only small ones come without
 }
 
 // New makes a client; nothing is asked yet.
@@ -31,7 +33,7 @@ func New(c Config) (*Client, error) {
 	}
 	base, err := url.Parse(strings.TrimRight(c.Endpoint, "/"))
 	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" {
-		return nil, fail(ErrInvalid, "endpoint %q: not a URL of the form https://HOST", c.Endpoint)
+		return nil, fail(ErrInvalid, "endpoint %q: not a URL of the form https://HOST", userInfo.ReplaceAllString(c.Endpoint, "xxxxx@"))
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
@@ -46,8 +48,11 @@ func New(c Config) (*Client, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	never := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{config: c, base: base, http: &http.Client{Transport: c.Transport, CheckRedirect: never}, log: c.Logger}, nil
+	return &Client{config: c, base: base, http: &http.Client{Transport: c.Transport, CheckRedirect: never}, log: c.Logger, maxUnannounced: 1 << 30}, nil
 }
+
+// userInfo is what comes before the host in a URL, or in what should be one: a password perhaps.
+var userInfo = regexp.MustCompile(`[^/]*@`)
 
 func newTransport(timeout time.Duration) *http.Transport {
 	return &http.Transport{
@@ -105,7 +110,13 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	return nil, fail(ErrNetwork, "%s: more than %d redirects", c.base.Host, maxRedirects)
 }
 
-func (c *Client) send(ctx context.Context, r request, at *url.URL) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, r request, at *url.URL) (_ *http.Response, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			cancel(nil)
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, r.method, at.String(), nil)
 	if err != nil {
 		return nil, fail(ErrNetwork, "%s: %w", at.Redacted(), err)
@@ -122,6 +133,7 @@ func (c *Client) send(ctx context.Context, r request, at *url.URL) (*http.Respon
 	if err != nil {
 		return nil, networkError(ctx, at, err)
 	}
+	watch(ctx, cancel, resp, c.config.Timeout)
 	return resp, nil
 }
 
@@ -176,7 +188,7 @@ func (c *Client) refusal(resp *http.Response, repo, what string) error {
 	kind := resp.Header.Get(headerErrorCode)
 	switch {
 	case kind == "GatedRepo":
-		e.error = fail(ErrAccess, "%s: gated: accept its terms at %s/%s, and set HF_TOKEN to a token of that account%s", what, c.base, repo, text)
+		e.error = fail(ErrAccess, "%s: gated: accept its terms at %s/%s, and set HF_TOKEN to a token of that account%s", what, c.base.Redacted(), repo, text)
 	case kind == "RepoNotFound" || kind == "" && e.code == http.StatusUnauthorized && c.config.Token == "":
 		e.error = fail(ErrNotFound, "%s: the hub has no such repository, or it is private%s", what, c.tokenHint())
 	case e.code == http.StatusUnauthorized:

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // remote is what the hub tells of a file before it is fetched.
@@ -40,6 +39,8 @@ func (c *Client) head(ctx context.Context, l *Listing, name string) (f remote, e
 	f = remote{name: name, path: resolvePath(l.Repo, l.Commit, name), size: -1}
 	what := l.Repo + "/" + name
 	err = c.retry(ctx, what, func() (bool, error) {
+		ctx, cancel := c.brief(ctx, what)
+		defer cancel()
 		resp, err := c.do(ctx, request{method: http.MethodHead, path: f.path,
 			stop: func(r *http.Response) bool { return r.Header.Get(headerLinkedETag) != "" }})
 		if err != nil {
@@ -190,8 +191,6 @@ func (d *download) run(ctx context.Context) (further bool, err error) {
 	if d.at == d.f.size {
 		return true, nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	header := http.Header{}
 	if d.at > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
@@ -204,7 +203,7 @@ func (d *download) run(ctx context.Context) (further bool, err error) {
 	if err := d.begin(resp); err != nil {
 		return false, err
 	}
-	err = d.copy(ctx, cancel, resp.Body)
+	err = d.copy(ctx, resp.Body)
 	further = d.at > d.most
 	d.most = max(d.most, d.at)
 	return further, err
@@ -260,17 +259,16 @@ func (d *download) expect(size int64) error {
 	return nil
 }
 
-// copy writes the body to the file. A body that stops coming is given up.
-func (d *download) copy(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) error {
-	stalled := fail(ErrNetwork, "%s: no data for %s", d.f.name, d.c.config.Timeout)
-	watch := time.AfterFunc(d.c.config.Timeout, func() { cancel(stalled) })
-	defer watch.Stop()
+// copy writes the body to the file.
+func (d *download) copy(ctx context.Context, body io.Reader) error {
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := body.Read(buf)
-		watch.Reset(d.c.config.Timeout)
 		if d.f.size >= 0 && d.at+int64(n) > d.f.size {
 			return d.anew(fail(ErrNetwork, "%s: more than the %d bytes announced", d.f.name, d.f.size))
+		}
+		if d.f.size < 0 && d.at+int64(n) > d.c.maxUnannounced {
+			return d.anew(fail(ErrCorrupt, "%s: more than %s, and the hub tells no size", d.f.name, bytes(uint64(d.c.maxUnannounced))))
 		}
 		if n > 0 {
 			if w, err := d.file.Write(buf[:n]); err != nil {

@@ -46,6 +46,8 @@ func (c *Client) List(ctx context.Context, ref Ref) (*Listing, error) {
 }
 
 func (c *Client) ask(ctx context.Context, ref Ref) (*Listing, error) {
+	ctx, cancel := c.brief(ctx, ref.Repo)
+	defer cancel()
 	resp, err := c.do(ctx, request{method: http.MethodGet, path: "/api/models/" + ref.Repo + "/revision/" + url.PathEscape(ref.Revision)})
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (c *Client) ask(ctx context.Context, ref Ref) (*Listing, error) {
 	l := &Listing{Repo: ref.Repo, Revision: ref.Revision, Commit: answer.SHA}
 	for _, f := range answer.Siblings {
 		if !isLocal(f.Name) {
-			return nil, fail(ErrInvalid, "%s: file name %q: leads out of its folder", what, f.Name)
+			return nil, fail(ErrInvalid, "%s: file name %q: leads out of its folder, or is none", what, f.Name)
 		}
 		l.Files = append(l.Files, f.Name)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Ref names models on a hub: a repository, a revision of it, and what is wanted of its files.
@@ -71,7 +73,7 @@ func checkRevision(revision string) error {
 // the same everywhere.
 func isLocal(name string) bool {
 	return name != "" && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name)) &&
-		!strings.ContainsAny(name, "\\:\x00")
+		!strings.ContainsAny(name, `\:`) && !strings.ContainsFunc(name, unicode.IsControl) && utf8.ValidString(name)
 }
 
 var (

@@ -83,13 +83,12 @@ func (a *app) readTranscript() (string, error) {
 
 // create starts an output file, before the work, so that a wrong path costs no time. The input is never replaced.
 func (a *app) create(path string) (*atomicfile.File, error) {
-	if there, err := os.Stat(path); err == nil {
-		if in, err := os.Stat(a.options.input); err == nil && os.SameFile(in, there) {
-			return nil, cli.Usagef("%s is the input and would be replaced", path)
-		}
-		if a.options.noClobber && there.Mode().IsRegular() {
-			return nil, cli.Usagef("%s exists, and --no-clobber is set", path)
-		}
+	o := a.options
+	if err := cli.KeepInputs(path, o.input, o.model, o.talker, o.refText); err != nil {
+		return nil, err
+	}
+	if there, err := os.Stat(path); err == nil && o.noClobber && there.Mode().IsRegular() {
+		return nil, cli.Usagef("%s exists, and --no-clobber is set", path)
 	}
 	f, err := atomicfile.Create(path)
 	if err != nil {

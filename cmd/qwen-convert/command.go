@@ -113,6 +113,9 @@ func isFolder(dst string) bool {
 
 // single converts one checkpoint to one file.
 func (a *app) single(ctx context.Context, src, dst string) error {
+	if err := cli.KeepInputs(dst, src); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(dst); err == nil && !a.options.force {
 		return cli.Usagef("%s: exists; --force replaces it", dst)
 	}

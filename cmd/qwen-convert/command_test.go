@@ -63,6 +63,24 @@ func TestKeepsExistingFiles(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
+// TestTheCheckpointIsNeverReplaced: not even with --force, by whatever name.
+func TestTheCheckpointIsNeverReplaced(t *testing.T) {
+	src := filepath.Join(t.TempDir(), "model")
+	copyDir(t, "tiny-tokenizer-12hz", src)
+	link := filepath.Join(t.TempDir(), "x.gguf")
+	require.NoError(t, os.Symlink(filepath.Join(src, "model.safetensors"), link))
+	for _, dst := range []string{filepath.Join(src, "model.safetensors"), filepath.Join(src, "config.json"), link} {
+		before, err := os.ReadFile(dst)
+		require.NoError(t, err)
+		code, _, stderr := call("--force", src, dst)
+		assert.Equal(t, cli.ExitUsage, code)
+		assert.Contains(t, stderr, dst+" is the input and would be replaced")
+		after, err := os.ReadFile(dst)
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(before, after))
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	src, dir := filepath.Join(golden.Checkpoints(t), "tiny-tokenizer-12hz"), t.TempDir()
 	dst := filepath.Join(dir, "x.gguf")
@@ -85,6 +103,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{filepath.Join(dir, "none"), dst}, cli.ExitModel, "no such directory"},
 		{[]string{dir, dst}, cli.ExitModel, "config.json: missing in " + dir},
 		{[]string{odd, dst}, cli.ExitModel, `model_type: "two\nlines" is not a Qwen3-TTS model`},
+		{[]string{src, ""}, cli.ExitIO, "mkdir"},
 		{[]string{src, filepath.Join(dir, "none", "x.gguf")}, cli.ExitIO, filepath.Join(dir, "none", "x.gguf") + ": no such"},
 	} {
 		code, stdout, stderr := call(c.args...)

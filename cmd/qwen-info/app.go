@@ -162,17 +162,8 @@ func printProblems(w io.Writer, problems []string) {
 // line prints a fact unless it is empty; files may hold line breaks and control characters, terminals should not.
 func line(w io.Writer, label, text string) {
 	if text != "" {
-		fmt.Fprintf(w, "  %-26s %s\n", label, printable(text))
+		fmt.Fprintf(w, "  %-26s %s\n", label, cli.Printable(text))
 	}
-}
-
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
 }
 
 func size(n uint64) string {

@@ -124,12 +124,13 @@ func (a *app) quantize(ctx context.Context, src, dst, typ string) error {
 
 // checkOutput refuses to replace what should not be.
 func (a *app) checkOutput(src, dst string) error {
-	switch _, err := os.Lstat(dst); {
-	case a.options.dryRun:
+	if a.options.dryRun {
 		return nil
-	case convert.SameFile(src, dst):
-		return cli.Usagef("%s is the input and would be replaced", dst)
-	case err == nil && !a.options.force:
+	}
+	if err := cli.KeepInputs(dst, src); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(dst); err == nil && !a.options.force {
 		return cli.Usagef("%s exists; --force replaces it", dst)
 	}
 	return nil

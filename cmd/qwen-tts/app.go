@@ -68,6 +68,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	if err := s.fetch(ctx); err != nil {
 		return err
 	}
+	if err := s.keepInputs(); err != nil {
+		return err
+	}
 	switch {
 	case o.listSpeakers:
 		return s.listSpeakers()
@@ -79,6 +82,20 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 		return s.speakToStdout(ctx)
 	}
 	return s.speakToFile(ctx)
+}
+
+// keepInputs refuses to write over what is read, or two things to one file.
+func (s *session) keepInputs() error {
+	o := s.options
+	for _, out := range []string{o.output, o.saveVoice} {
+		if err := cli.KeepInputs(out, o.model, o.codec, o.predictor, o.tokenizer, o.base, o.refWAV, o.refText, o.refSpk, o.refRVQ, o.voice); err != nil {
+			return err
+		}
+		if err := cli.KeepStdin(out, s.app.stdin); err != nil && !s.changed("text") {
+			return err
+		}
+	}
+	return cli.KeepApart(o.output, o.saveVoice)
 }
 
 // input is --text if it was given, else stdin.

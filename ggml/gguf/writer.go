@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 )
 
 // Writer writes a GGUF file front to back: first all metadata and the descriptions of all tensors, then the tensors'
@@ -42,6 +43,9 @@ type Writer struct {
 
 // NewWriter starts a file. It is written under a temporary name in the same directory, which Close changes to path.
 func NewWriter(path string) (*Writer, error) {
+	if path == "" {
+		return nil, errors.New("gguf: the name of the file to write is empty")
+	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("gguf: %s: exists and is not a regular file", path)
 	}
@@ -55,11 +59,16 @@ func NewWriter(path string) (*Writer, error) {
 	}, nil
 }
 
+// maxBase leaves room for what is added to a name: file systems allow 255 bytes.
+const maxBase = 200
+
 // createTemp creates a file beside path. Unlike os.CreateTemp it leaves the permissions to the umask, as they are
 // those of the final file.
 func createTemp(path string) (*os.File, error) {
+	base := filepath.Base(path)
+	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
 	for i := 0; ; i++ {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(path), os.Getpid(), i))
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), i))
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, os.ErrExist) {
 			continue

@@ -190,4 +190,15 @@ func TestNewWriterFails(t *testing.T) {
 	assert.ErrorContains(t, err, "not a regular file")
 	_, err = NewWriter(os.DevNull)
 	assert.ErrorContains(t, err, "not a regular file")
+	_, err = NewWriter("")
+	assert.ErrorContains(t, err, "the name of the file to write is empty")
+}
+
+// TestWriterTakesLongNames: any name that the file system allows.
+func TestWriterTakesLongNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("声", 83)+".gguf")
+	w, err := NewWriter(path)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	assert.Equal(t, []string{filepath.Base(path)}, files(t, filepath.Dir(path)))
 }

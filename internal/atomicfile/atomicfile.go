@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -50,8 +51,13 @@ func Create(path string) (*File, error) {
 
 // partialName returns a fresh name in the folder of path that nobody takes for a finished file.
 func partialName(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".partial-"+rand.Text()[:8])
+	base := filepath.Base(path)
+	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
+	return filepath.Join(filepath.Dir(path), "."+base+".partial-"+rand.Text()[:8])
 }
+
+// maxBase leaves room for what is added to a name: file systems allow 255 bytes.
+const maxBase = 200
 
 // Write replaces or creates a file with that content.
 func Write(path string, data []byte) error {

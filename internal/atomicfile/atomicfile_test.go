@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,6 +50,16 @@ func TestAppearsWhole(t *testing.T) {
 	f.Discard()
 	assert.Equal(t, []string{"声音.wav"}, names(t, dir))
 	assert.Equal(t, "audio", content(t, path))
+}
+
+// TestLongNames: a name that the file system allows is one that can be written, whatever is added to it meanwhile.
+func TestLongNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{strings.Repeat("a", 251) + ".wav", strings.Repeat("声", 83) + ".wav"} {
+		require.NoError(t, Write(filepath.Join(dir, name), []byte("audio")))
+		assert.Equal(t, "audio", content(t, filepath.Join(dir, name)))
+	}
+	assert.Len(t, names(t, dir), 2)
 }
 
 func TestDiscardLeavesNothing(t *testing.T) {

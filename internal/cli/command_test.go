@@ -85,6 +85,7 @@ func TestConsoleWritesOneLinePerMessage(t *testing.T) {
 	log.With("file", "a.gguf").WithGroup("load").Warn("merges restored", "count", 96)
 	log.Error("broken\ntwice")
 	c.Linef("the name %q\r\nends", "x")
+	c.Linef("a server says \x1b]0;title\x07\u009b31m \xff")
 	c.Warn("a.wav", []string{"quiet", "long"})
 	c.Verbose()
 	log.Info("shown")
@@ -92,6 +93,7 @@ func TestConsoleWritesOneLinePerMessage(t *testing.T) {
 	assert.Equal(t, "qwen-tts: warning: merges restored file=a.gguf load.count=96\n"+
 		"qwen-tts: error: broken / twice\n"+
 		"qwen-tts: the name \"x\" / ends\n"+
+		"qwen-tts: a server says  ]0;title  31m ?\n"+
 		"qwen-tts: warning: a.wav: quiet\n"+
 		"qwen-tts: warning: a.wav: long\n"+
 		"qwen-tts: shown\n", out.String())

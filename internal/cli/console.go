@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -82,9 +83,19 @@ func (c *Console) Update(draw func()) {
 	}
 }
 
-// oneLine keeps a message that quotes something of the user's from breaking the line.
+// oneLine keeps a message that quotes something of the user's, of a file or of a server from breaking the line.
 func oneLine(s string) string {
-	return strings.NewReplacer("\r\n", " / ", "\n", " / ", "\r", " ").Replace(strings.TrimSpace(s))
+	return Printable(strings.NewReplacer("\r\n", " / ", "\n", " / ").Replace(strings.TrimSpace(s)))
+}
+
+// Printable makes what comes from elsewhere fit for a terminal, which takes control characters for commands.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
 }
 
 // IsTerminal tells whether a stream is one that a person looks at.
