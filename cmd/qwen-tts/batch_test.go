@@ -144,6 +144,20 @@ func TestBatchFailFast(t *testing.T) {
 	assert.Equal(t, []string{"a.json"}, names(t, dir))
 }
 
+// A result that cannot be written ends the run: nothing that follows could be kept.
+func TestBatchEndsWhereResultsCannotBeKept(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.wav"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "b.json"), 0o700))
+	path := items(t, `{"id": "a", "text": "A.", "max_new": 3}`, `{"id": "b", "text": "B.", "max_new": 3}`, `{"id": "c", "text": "C."}`)
+	code, _, stderr := run(t.Context(), "", vivian(t, "--batch", path, "--out-dir", dir, "--concurrency", "1")...)
+	assert.Equal(t, cli.ExitIO, code, stderr)
+	assert.Contains(t, stderr, "failed: line 1 (a): ")
+	assert.Contains(t, stderr, "b.json")
+	assert.Equal(t, "io", result(t, dir, "a").Error.Kind)
+	assert.NotContains(t, names(t, dir), "c.json")
+}
+
 // Ctrl-C leaves what is done, nothing of what is not, and the next run goes on from there.
 func TestBatchInterrupted(t *testing.T) {
 	dir := t.TempDir()
