@@ -84,6 +84,27 @@ class TestSave:
         data = (tmp_path / name).read_bytes()
         assert len(data) > 500 and (magic is None or data.startswith(magic))
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+    def test_what_was_there_stays_until_a_file_is_complete(self, expected, tmp_path, monkeypatch):
+        out, link = tmp_path / "x.wav", tmp_path / "link.wav"
+        out.write_bytes(b"before")
+        out.chmod(0o640)
+        link.symlink_to(out)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+            with pytest.raises(OSError, match="full"):
+                expected.save(out)
+        assert out.read_bytes() == b"before" and sorted(tmp_path.iterdir()) == [link, out]
+        expected.save(link)
+        assert link.is_symlink() and out.read_bytes() == expected.encode("wav")
+        assert out.stat().st_mode & 0o777 == 0o640
+        out.unlink()
+        out.symlink_to("/dev/full")
+        with pytest.raises(OSError):
+            expected.save(out)
+        assert Path("/dev/full").is_char_device() and sorted(tmp_path.iterdir()) == [link, out]
+        expected.save(tmp_path / ("a" * 251 + ".wav"))
+
     def test_refused(self, expected, tmp_path):
         with pytest.raises(libqwen.InvalidParams, match="m4a"):
             expected.save(tmp_path / "x.m4a")

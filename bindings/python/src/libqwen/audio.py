@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import _abi, _samples
+from ._files import write_file
 from ._job import Info
 from ._library import encode as c_string
 from ._library import library
@@ -58,7 +59,7 @@ class Audio:
         """
         data = self.encode(format or _format_of(to))
         if isinstance(to, (str, os.PathLike)):
-            Path(to).write_bytes(data)
+            write_file(Path(to), data)
         else:
             to.write(data)
 

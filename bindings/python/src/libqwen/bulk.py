@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ._files import write_file
 from .audio import Audio
 from .errors import Cancelled, ClosedError, ForkError, InvalidParams, ModeError, OutOfMemory
 from .tts import TTS
@@ -266,16 +266,6 @@ def _clear(folder: Path, item: Item) -> None:
     audio = earlier.get("audio")
     if isinstance(audio, str) and audio and Path(audio).name == audio:
         (folder / audio).unlink(missing_ok=True)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Writes a file that appears under its name when it is complete."""
-    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def write_result(folder: Path, item: Item, result: Result) -> None:

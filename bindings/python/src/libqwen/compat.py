@@ -19,6 +19,7 @@ from typing import Any
 
 from . import _library, errors
 from ._abi import ABI_VERSION as QT_ABI_VERSION
+from ._files import write_file
 from ._latents import pack_codes, pack_floats, unpack_codes, unpack_floats
 from ._library import library
 from ._samples import Codes, Samples
@@ -284,7 +285,7 @@ def save_voice_ref(
 def _write(path: _AnyPath, data: bytes) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_file(path, data)
     return path
 
 

@@ -27,6 +27,7 @@ from typing import Any
 
 import ray
 
+from ._files import write_file
 from .bulk import (
     Hasher,
     Item,
@@ -38,7 +39,6 @@ from .bulk import (
     failure,
     plan_rows,
     rows_of,
-    write_file,
     write_result,
 )
 from .errors import InvalidParams

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from . import _abi, _samples
+from ._files import write_file
 from ._job import wait
 from ._library import encode, integer, library, text
 from ._samples import Codes, Samples
@@ -125,7 +126,7 @@ class Voice:
         if hasattr(to, "write"):
             to.write(data)
         else:
-            Path(to).write_bytes(data)
+            write_file(Path(to), data)
 
     def to_bytes(self, tts: TTS) -> bytes:
         """The content of a ``.qvoice`` file for the model that ``tts`` has."""

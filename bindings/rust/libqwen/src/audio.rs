@@ -1,8 +1,10 @@
 //! Audio that was spoken.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process;
 use std::time::Duration;
 
 use libqwen_sys as sys;
@@ -72,12 +74,41 @@ impl Audio {
     }
 }
 
-/// Writes a file; half of one does not stay.
+/// Writes a file that appears under its name when it is complete; until then, and if it fails, what was there stays.
+/// Links are followed; pipes and devices are written to directly.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).map_err(|why| {
-        let _ = fs::remove_file(path);
-        Error::Io(format!("{}: {why}", path.display()))
-    })
+    let write = || {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let there = fs::metadata(&target).ok();
+        if there.as_ref().is_some_and(|m| !m.is_file()) {
+            return fs::write(&target, bytes);
+        }
+        let (partial, mut file) = create_beside(&target)?;
+        let written = file.write_all(bytes).and_then(|()| {
+            if let Some(m) = there {
+                file.set_permissions(m.permissions())?;
+            }
+            drop(file);
+            fs::rename(&partial, &target)
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    };
+    write().map_err(|why| Error::Io(format!("{}: {why}", path.display())))
+}
+
+/// Creates a file in the folder of another, under a name that nobody takes for a finished one.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut n = 0;
+    loop {
+        let partial = path.with_file_name(format!(".libqwen-{}-{n}.partial", process::id()));
+        match File::options().write(true).create_new(true).open(&partial) {
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => n += 1,
+            file => return file.map(|file| (partial, file)),
+        }
+    }
 }
 
 /// Samples in [-1, 1] as 16-bit integers, rounded to the nearest; those of full scale are the largest.

@@ -417,6 +417,9 @@ fn wav_files() {
     assert!(invalid(Recording::from_samples(back[..1921].to_vec(), 2, 24000)));
     assert!(invalid(Recording::from_samples(back, 1, u32::MAX)));
     assert!(matches!(audio.save(folder.0.join("no/such/folder.wav")), Err(Error::Io(_))));
+    std::fs::create_dir(folder.0.join("folder.wav")).unwrap();
+    assert!(matches!(audio.save(folder.0.join("folder.wav")), Err(Error::Io(_))));
+    assert!(folder.0.join("folder.wav").is_dir());
 
     let n = audio.samples.len();
     assert_eq!(audio.encode("wav"), Ok(bytes));
@@ -431,6 +434,12 @@ fn wav_files() {
         matches!(audio.save(folder.0.join("a.aac")), Err(Error::InvalidParams(m)) if m.contains("a.aac"))
     );
     audio.save(folder.0.join("a.PCM")).unwrap();
+    audio.save(folder.0.join("a.PCM")).unwrap(); // over itself
+    assert!(std::fs::read_dir(&folder.0).unwrap().all(|e| !e
+        .unwrap()
+        .file_name()
+        .to_string_lossy()
+        .contains("partial")));
     assert_eq!(std::fs::metadata(folder.0.join("a.PCM")).unwrap().len() as usize, 2 * n);
 }
 
@@ -457,4 +466,25 @@ fn opens_folders() {
         opening().unwrap().synthesize(&hello()).unwrap().samples
             == custom_voice().synthesize(&hello()).unwrap().samples
     );
+}
+
+/// What cannot be written is not removed either: neither a device nor the file that was there.
+#[cfg(target_os = "linux")]
+#[test]
+fn failing_files() {
+    use std::os::unix::fs::{symlink, FileTypeExt};
+    let folder = Folder::new("failing");
+    let audio = custom_voice().synthesize(&hello().max_frames(3)).unwrap();
+    let full = folder.0.join("full.wav");
+    symlink("/dev/full", &full).unwrap();
+    assert!(matches!(audio.save(&full), Err(Error::Io(m)) if m.contains("full.wav")));
+    assert!(std::fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    assert!(std::fs::symlink_metadata(&full).unwrap().is_symlink());
+
+    let (target, link) = (folder.0.join("target.wav"), folder.0.join("link.wav"));
+    std::fs::write(&target, b"before").unwrap();
+    symlink(&target, &link).unwrap();
+    audio.save(&link).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::read(&target).unwrap(), audio.encode("wav").unwrap());
 }
