@@ -291,13 +291,13 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 func (e *Engine) openPlaces() (err error) {
 	n := max(1, e.opts.MaxBatch)
 	e.turn = newQueue(n)
-	if n == 1 {
-		if e.be.Threads() == 1 && e.be.HasKernels() && e.beside() {
-			// The codec's processor helps the language models while there is nothing to decode.
-			if e.crew = kernels.NewCrew(); e.crew != nil {
-				e.be.SetCrew(e.crew.Address())
-			}
+	if e.be.Threads() == 1 && e.be.HasKernels() && e.beside() {
+		// The codec's processor helps the language models while there is nothing to decode.
+		if e.crew = kernels.NewCrew(); e.crew != nil {
+			e.be.SetCrew(e.crew.Address())
 		}
+	}
+	if n == 1 {
 		e.session, err = e.newSession(nil)
 		return err
 	}
