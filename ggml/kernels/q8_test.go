@@ -172,3 +172,31 @@ func TestQ8NumbersThatAreNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestQ8NumbersThatAreTiny: columns whose scale has no inverse in single precision give what they should, or zero.
+func TestQ8NumbersThatAreTiny(t *testing.T) {
+	if !kernels.HasQ8() {
+		t.Skip("this processor has no AVX-512 VNNI, or there is no cgo")
+	}
+	be := testenv.CPU(t, 1)
+	const k, m = 64, 16
+	raw, w := q8Weights(rand.New(rand.NewPCG(7, 6)), k, m)
+	for _, tiny := range []float32{1e-45, 1e-40, 1e-38, 1e-37, 1e-36} {
+		for _, n := range []int{2, 6} { // few, wide
+			x := make([]float32, n*k)
+			for i := range x {
+				x[i] = tiny
+			}
+			for _, f := range []func(*testing.T, *ggml.Backend, []byte, []float32, int, int) []float32{product, panelled} {
+				for i, v := range f(t, be, raw, x, k, m) {
+					sum := 0.0
+					for _, v := range w[i%m*k:][:k] {
+						sum += v
+					}
+					y := float64(v) / float64(tiny)
+					assert.True(t, y == 0 || math.Abs(y-sum) < .1, "%v: %v, want %v", tiny, y, sum)
+				}
+			}
+		}
+	}
+}

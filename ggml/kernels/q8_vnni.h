@@ -14,12 +14,13 @@
 enum { TILE = LQK_Q8_TILE, BLOCK = LQK_Q8_BLOCK, BYTES = LQK_Q8_BYTES };
 
 // round_block rounds 32 values; sums are those of its halves. One that is not finite makes the scale, and so every product, not a number.
+// Where all are so small that the scale has no inverse, they count as zero.
 TARGET static inline void round_block(int8_t *q, float *scale, int32_t sums[2], const float *x) {
 	const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16);
 	const __m512 abs_a = _mm512_abs_ps(a), abs_b = _mm512_abs_ps(b), most = _mm512_set1_ps(FLT_MAX);
 	const int odd = _mm512_cmp_ps_mask(abs_a, most, _CMP_NLE_UQ) | _mm512_cmp_ps_mask(abs_b, most, _CMP_NLE_UQ);
 	const float s = odd ? NAN : _mm512_reduce_max_ps(_mm512_max_ps(abs_a, abs_b)) / 127;
-	const __m512 inverse = _mm512_set1_ps(s > 0 ? 1 / s : 0);
+	const __m512 inverse = _mm512_set1_ps(s >= FLT_MIN ? 1 / s : 0);
 	const __m512i qa = _mm512_cvtps_epi32(_mm512_mul_ps(a, inverse)), qb = _mm512_cvtps_epi32(_mm512_mul_ps(b, inverse));
 	_mm_storeu_si128((__m128i *)q, _mm512_cvtsepi32_epi8(qa));
 	_mm_storeu_si128((__m128i *)(q + 16), _mm512_cvtsepi32_epi8(qb));
