@@ -89,6 +89,9 @@ demo: export TINY_MODEL := $(TINY_MODEL)
 demo: export TINY_CODEC := $(TINY_CODEC)
 
 tiny: $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS) ## make the tiny random-weight models in build/demo
+	@echo
+	@echo "Models that speak noise, and do not know when to end, are in $(TINY). Try:"
+	@echo "  $(BUILD)/bin/qwen-tts --model $(TINY_MODEL) --codec $(TINY_CODEC) --speaker vivian --max-new 50 --text Hello -o hello.wav"
 
 $(TINY)/%.gguf: $(TINY)/checkpoints $(wildcard convert/*.go core/checkpoint/*.go ggml/gguf/*.go) | commands
 	$(BUILD)/bin/qwen-convert --force --type F32 $</$* $@

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,7 @@ func newCommand(run func(cmd *cobra.Command, o *options) error) *cobra.Command {
 		Usage:   "qwen-codec --model GGUF [-i FILE] [--talker GGUF]",
 		About:   about,
 		Version: version,
+		Env:     slices.Concat([]cli.Variable{cli.GGMLDir(), cli.Device(), cli.Threads(), cli.Sndfile()}, cli.ONNX()),
 		Stray:   "the input is given by -i",
 		Flags:   newFlags(o),
 		Run:     func(cmd *cobra.Command) error { return run(cmd, o) },

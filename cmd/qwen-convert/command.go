@@ -63,6 +63,7 @@ func (a *app) command() *cobra.Command {
 		Usage:   "qwen-convert [flags] CHECKPOINT_DIR OUT.gguf, or qwen-convert [flags] IN OUT_DIR",
 		About:   about,
 		Version: version,
+		Env:     []cli.Variable{cli.GGMLDir(), cli.Threads()},
 		Flags:   flags,
 		Args: func(args []string) error {
 			if len(args) != 2 {

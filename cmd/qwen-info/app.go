@@ -45,7 +45,7 @@ func (a *app) command() *cobra.Command {
 	f = flags.Group("Codes")
 	f.IntVar(&a.codebooks, "codebooks", 16, "`number` of codes in a frame of .rvq files, which do not tell")
 	f.IntVar(&a.size, "codebook-size", 2048, "`number` of entries of their codebooks")
-	flags.Information(&verbose, "nothing more")
+	flags.Information(&verbose, "")
 	return cli.Command{
 		Usage:   "qwen-info [flags] FILE…",
 		About:   about,
@@ -162,7 +162,7 @@ func printProblems(w io.Writer, problems []string) {
 // line prints a fact unless it is empty; files may hold line breaks and control characters, terminals should not.
 func line(w io.Writer, label, text string) {
 	if text != "" {
-		fmt.Fprintf(w, "  %-26s %s\n", label, cli.Printable(text))
+		fmt.Fprintf(w, "  %-27s %s\n", label, cli.Printable(text))
 	}
 }
 

@@ -32,11 +32,11 @@ func TestModels(t *testing.T) {
 	assert.Empty(t, stderr)
 	for _, want := range []string{
 		talker + ": talker, custom_voice (GGUF)\n", codec + ": speech tokenizer (GGUF)\n", dir + ": talker, base (checkpoint directory)\n",
-		"vivian", "german", "Q8_0", "tensors", "weights on a CPU", "32768 positions", "keys and values", "decoder strides            2 2 8 5 4 3\n",
+		"vivian", "german", "Q8_0", "tensors", "weights on a CPU", "32768 positions", "keys and values", "decoder strides             2 2 8 5 4 3\n",
 	} {
 		assert.Contains(t, stdout, want)
 	}
-	assert.Equal(t, 3, strings.Count(stdout, "loads                      yes"))
+	assert.Equal(t, 3, strings.Count(stdout, "loads                       yes"))
 
 	code, stdout, _ = call("--json", "--quick", talker, codec)
 	assert.Zero(t, code)
@@ -104,13 +104,15 @@ func TestBadFiles(t *testing.T) {
 		assert.Equal(t, cli.ExitModel, code, path)
 		assert.Contains(t, stderr, "not all of the files would load")
 		assert.Contains(t, stdout, "PROBLEM", path)
-		assert.Contains(t, stdout, "loads                      no")
-		assert.Contains(t, stdout, "loads                      yes", "the good one")
+		assert.Contains(t, stdout, "loads                       no")
+		assert.Contains(t, stdout, "loads                       yes", "the good one")
 		assert.NotContains(t, stdout, "\x1b")
 		code, stdout, _ = call("--json", path)
 		assert.Equal(t, cli.ExitModel, code)
 		assert.True(t, json.Valid([]byte(stdout)), stdout)
 	}
+	_, stdout, _ := call(write("odd.rvq", []byte{255, 255, 255}))
+	assert.Contains(t, stdout, "--codebook-size", "what may make it load")
 	code, _, stderr := call()
 	assert.Equal(t, cli.ExitUsage, code)
 	assert.Contains(t, stderr, "FILE is missing")

@@ -45,7 +45,9 @@ func (a *app) voice(path string) *voice {
 	case ".rvq":
 		v.Kind = "codes"
 		var codes [][]int32
-		codes, err = voicefile.ReadCodes(path, a.codebooks, a.size)
+		if codes, err = voicefile.ReadCodes(path, a.codebooks, a.size); err != nil {
+			err = fmt.Errorf("%w; --codebooks and --codebook-size tell of another codec than the published one", err)
+		}
 		v.codes(codes)
 	default:
 		v.Kind = "voice"

@@ -17,13 +17,6 @@ const about = `Fetches the files of a Qwen3-TTS model into the cache of huggingf
 talker's first, then those that go with it. What is there already is not fetched again, and an interrupted
 download goes on where it ended. WANT is a size, a mode or a type of weights, or several: 1.7b-customvoice-Q8_0.`
 
-const env = `  HF_ENDPOINT    URL of another hub than https://huggingface.co
-  HF_TOKEN       token, for models that want one; else that of "hf auth login"
-  HF_HUB_CACHE   folder to keep files in; else HF_HOME/hub, else ~/.cache/huggingface/hub
-  HF_HUB_OFFLINE  1 asks no hub: only what is in the cache
-  HTTPS_PROXY    proxy, also HTTP_PROXY and NO_PROXY
-`
-
 type options struct {
 	out                              string
 	list, offline, progress, verbose bool
@@ -55,7 +48,7 @@ func (a *app) command() *cobra.Command {
 		Version: version,
 		Args:    oneRepository,
 		Flags:   flags,
-		Env:     env,
+		Env:     cli.Hub(),
 		Run:     func(cmd *cobra.Command) error { return a.execute(cmd, o) },
 	}.Cobra()
 }

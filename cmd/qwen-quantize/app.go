@@ -52,7 +52,7 @@ func (a *app) command() *cobra.Command {
 	o := &a.options
 	var flags cli.Flags
 	f := flags.Group("Types")
-	f.StringArrayVar(&o.tensors, "tensor", nil, "`PATTERN=TYPE`: give the tensors whose names fit another type, as 'talker.blk.*.ffn_down.weight=Q6_K'; may be repeated, the first that fits counts")
+	f.StringArrayVar(&o.tensors, "tensor", nil, "give the tensors whose names fit another type by `PATTERN=TYPE`, such as 'talker.blk.*.ffn_down.weight=Q6_K'; may be repeated, the first that fits counts")
 	f.BoolVar(&o.requantize, "requantize", false, "also make other blocks of what is in blocks already; the loss adds up")
 	f = flags.Group("Output")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would become of each tensor, and write nothing")
@@ -61,8 +61,8 @@ func (a *app) command() *cobra.Command {
 	f.BoolVar(&o.report, "report", false, "then run both files on the same input and print how far OUT.gguf is from IN.gguf; without TYPE, do only that")
 	f.StringVar(&o.reportText, "report-text", "The quick brown fox jumps over the lazy dog.", "`text` to compare talkers with")
 	f.StringVar(&o.reportSpeaker, "report-speaker", "", "`name` of a speaker for it; none has to be named")
-	f.StringVar(&o.reportInstruct, "report-instruct", "", "instruction for it, `text`")
-	f.StringVar(&o.reportAudio, "report-audio", "", "recording to compare speech tokenizers with, a `file`; a made-up voice without")
+	f.StringVar(&o.reportInstruct, "report-instruct", "", "`text` of an instruction for it")
+	f.StringVar(&o.reportAudio, "report-audio", "", "`file` of a recording to compare speech tokenizers with; a made-up voice without")
 	f = flags.Group("Machine")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	flags.Information(&o.verbose, "each tensor")
@@ -70,6 +70,7 @@ func (a *app) command() *cobra.Command {
 		Usage:   "qwen-quantize [flags] IN.gguf OUT.gguf TYPE",
 		About:   about,
 		Version: version,
+		Env:     []cli.Variable{cli.GGMLDir(), cli.Threads(), cli.Sndfile()},
 		Flags:   flags,
 		Args: func(args []string) error {
 			if len(args) == 3 || len(args) == 2 && o.report {

@@ -107,8 +107,8 @@ func (s *session) judgeAnchor(r reference) error {
 	clip := &audio.Clip{Samples: r.audio, Rate: core.SampleRate, Channels: 1}
 	report := cli.Examine(clip, r.text)
 	if err := report.Err(); err != nil {
-		return fmt.Errorf("--design: the anchor, which another --seed may better: %w", err)
+		return fmt.Errorf("--design: the voice's recording, try another --seed: %w", err)
 	}
-	s.app.console.Warn("--design: the anchor, which another --seed may better", report.Warnings)
+	s.app.console.Warn("--design: the voice's recording; another --seed may make a better one", report.Warnings)
 	return nil
 }

@@ -236,6 +236,7 @@ func TestLong(t *testing.T) {
 		alone, _ := mustRun(t, piece, vivian(t, "--max-new", "3", "-o", "-")...)
 		want = append(want, decode(t, alone)...)
 		assert.Contains(t, stderr, fmt.Sprintf("warning: piece %d of 4: %s: cut off at 3 frames", i+1, piece))
+		assert.Contains(t, stderr, "or raise --max-new", "which was given")
 	}
 	assertClose(t, want, decode(t, content(t, out)))
 	assert.Equal(t, 4, strings.Count(stderr, "\n"), stderr)

@@ -3,7 +3,7 @@ package main
 // fieldFlags are the flags that set the fields of a request and of the engine's options.
 var fieldFlags = map[string]string{
 	"kv_type":     "--kv-type",
-	"talker_path": "--model", "codec_path": "--codec", "device": "--device", "threads": "--threads", "context": "--context",
+	"talker_path": "--model", "codec_path": "--codec", "device": "--device", "mode": "--mode", "threads": "--threads", "context": "--context",
 	"codec_chunk_sec": "--codec-chunk-dur", "max_batch": "--concurrency",
 
 	"lang": "--lang", "speaker": "--speaker", "instruct": "--instruct", "text_layout": "--text-layout",

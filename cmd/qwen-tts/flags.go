@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/libqwen/libqwen/core"
@@ -54,7 +56,7 @@ func newFlags(o *options) cli.Flags {
 	f := flags.Group("Required")
 	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf), or a folder that holds the model")
 	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
-	f.StringVar(&o.hf, "hf", "", "fetch --model and --codec: `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
+	f.StringVar(&o.hf, "hf", "", "fetch both from a hub instead, by `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
 	f = flags.Group("Models of several files")
@@ -135,6 +137,7 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 		Usage:   "qwen-tts --model GGUF --codec GGUF -o OUT.wav < text.txt",
 		About:   "Speaks text with a Qwen3-TTS model.",
 		Version: version,
+		Env:     slices.Concat([]cli.Variable{cli.GGMLDir(), cli.Device(), cli.Threads(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
 		Stray:   "the text comes from stdin or --text",
 		Exit:    "  7  some items of --batch failed\n",
 		Flags:   newFlags(o),

@@ -51,8 +51,12 @@ const wholeFrames = 1 << 30
 func (s *session) reportPiece(p *core.PieceResult) {
 	switch p.Finish {
 	case core.FinishLength:
-		s.app.console.Linef("warning: %s: cut off at %d frames (%.1f s) before the model ended it (finish_reason length); try another --seed, or set --max-new",
-			describePiece(p.Piece), p.Frames, seconds(&p.Result))
+		bound := "set"
+		if s.changed("max-new") {
+			bound = "raise"
+		}
+		s.app.console.Linef("warning: %s: cut off at %d frames (%.1f s) before the model ended it (finish_reason length); try another --seed, or %s --max-new",
+			describePiece(p.Piece), p.Frames, seconds(&p.Result), bound)
 	case core.FinishEmpty:
 		s.app.console.Linef("warning: %s: the model ended it at once (finish_reason empty), nothing of it is heard; try another --seed", describePiece(p.Piece))
 	}

@@ -124,7 +124,7 @@ func TestDesignedVoice(t *testing.T) {
 	out := filepath.Join(dir, "out.wav")
 	_, stderr := mustRun(t, "Moin.", slices.Concat(design, []string{"-o", out, "-v"})...)
 	assert.Regexp(t, `anchor: [2-4] frames`, stderr)
-	assert.Contains(t, stderr, "warning: --design: the anchor, which another --seed may better: the transcript has", "so few frames cannot hold it")
+	assert.Contains(t, stderr, "warning: --design: the voice's recording; another --seed may make a better one: the transcript has", "so few frames cannot hold it")
 
 	v, err := voicefile.ReadVoice(qvoice)
 	require.NoError(t, err)

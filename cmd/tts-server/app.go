@@ -126,7 +126,8 @@ func (a *app) load(ctx context.Context, o *options, srv *server.Server, log *slo
 		return nil, cli.UsageError{Err: err}
 	}
 	e, err := core.Open(core.Options{
-		TalkerPath: o.model, PredictorPath: o.predictor, TokenizerPath: o.tokenizer, Mode: mode, CodecPath: o.codec, Device: o.device, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
+		TalkerPath: o.model, PredictorPath: o.predictor, TokenizerPath: o.tokenizer, Mode: mode, CodecPath: o.codec,
+		Device: o.device, ONNXProvider: o.provider, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
 		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, KVType: o.kvType, MaxBatch: o.batch, Logger: o.engineLogger(log),
 	})
 	if err != nil {

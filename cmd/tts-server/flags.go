@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ type options struct {
 	bodyTimeout      time.Duration
 	writeTimeout     time.Duration
 	drain            time.Duration
-	device           string
+	device, provider string
 	threads, context int
 	batch            int
 	chunk            float32
@@ -113,6 +114,7 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Group("Machine")
 	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see qwen-tts --list-devices")
+	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--codec x.onnx), see qwen-tts --help")
 	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
 	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
 	f.IntVar(&o.batch, "max-batch", 1, "compute up to `n` requests together")
@@ -136,6 +138,7 @@ func newCommand(serve func(cmd *cobra.Command, o *options) error) *cobra.Command
 		Usage:   "tts-server --model GGUF --codec GGUF [--port N]",
 		About:   about,
 		Version: version,
+		Env:     slices.Concat([]cli.Variable{{Name: keyEnv, Means: "a key that clients must send"}, cli.GGMLDir(), cli.Device(), cli.Threads(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
 		Stray:   "requests come over HTTP",
 		Flags:   newFlags(o),
 		Run:     func(cmd *cobra.Command) error { return serve(cmd, o) },

@@ -43,10 +43,12 @@ func (f Flags) Set() *pflag.FlagSet {
 	return set
 }
 
-// Information starts the group of flags that every command has, to which more may be added.
+// Information starts the group of flags that every command has, to which more may be added. A command that has nothing
+// more to tell ("") takes --verbose all the same, for scripts that give it to all.
 func (f *Flags) Information(verbose *bool, tells string) *pflag.FlagSet {
 	fs := f.Group("Information")
 	fs.BoolVarP(verbose, "verbose", "v", false, "tell on stderr "+tells)
+	fs.Lookup("verbose").Hidden = tells == ""
 	fs.Bool("version", false, "print the version and exit")
 	fs.BoolP("help", "h", false, "print this help and exit")
 	return fs
@@ -58,13 +60,7 @@ Exit codes:
   1  the computation failed          5  out of memory
   2  flags, parameters or input      6  reading or writing files
   3  not with this kind of model   130  stopped by Ctrl-C; no file is left behind
-%s
-Environment:
-  QWEN_GGML_DIR  folder with ggml's shared libraries
-  QWEN_THREADS   CPU threads, if --threads is not given
-  QWEN_SNDFILE   libsndfile's file (audio other than WAV), if it is not where the system looks
-  QWEN_SONIC     libsonic's file (--speed), likewise
-`
+%s`
 
 // A Command is what the help and the parser need to know.
 type Command struct {
@@ -74,7 +70,7 @@ type Command struct {
 	Stray   string                    // where what is no flag belongs: "the text comes from stdin"
 	Args    func(args []string) error // checks what is no flag; nil: nothing may be
 	Exit    string                    // what the help adds to the exit codes, lines
-	Env     string                    // what the help adds to the environment, lines
+	Env     []Variable                // of the environment
 	Flags   Flags
 	Run     func(cmd *cobra.Command) error
 }
@@ -124,7 +120,7 @@ func (c Command) printHelp(w io.Writer) {
 		fmt.Fprintf(w, "\n%s:\n%s", g.title, g.flags.FlagUsages())
 	}
 	fmt.Fprintf(w, help, c.Exit)
-	fmt.Fprint(w, c.Env)
+	printVariables(w, c.Env)
 }
 
 // Execute runs a command line and returns the exit code; a failure is one line on the console.

@@ -24,7 +24,7 @@ func execute(ctx context.Context, fn func(n int) error, args ...string) (code in
 	)
 	flags.Group("Required").IntVarP(&n, "number", "n", 0, "a `number`")
 	flags.Information(&verbose, "nothing").BoolP("extra", "x", false, "more")
-	cmd := Command{Usage: "count -n N", About: "Counts.", Version: "abc (date)", Stray: "use -n", Flags: flags,
+	cmd := Command{Usage: "count -n N", About: "Counts.", Version: "abc (date)", Stray: "use -n", Flags: flags, Env: []Variable{Threads()},
 		Run: func(*cobra.Command) error { return fn(n) }}
 	code = Execute(ctx, cmd.Cobra(), args, Streams{Out: &out, Err: &err}, NewConsole(&err, "count"))
 	return code, out.String(), err.String()
@@ -114,4 +114,18 @@ func TestConsoleTakesTheStatusLineAway(t *testing.T) {
 	c.Update(draw)
 	c.Linef("end")
 	assert.Equal(t, "bar<x: hello\nbar<x: end\n", out.String())
+}
+
+// Each help tells the environment of its command only, in columns.
+func TestHelpTellsTheEnvironment(t *testing.T) {
+	help := func(env ...Variable) string {
+		var flags Flags
+		var out bytes.Buffer
+		flags.Information(new(bool), "")
+		Command{Usage: "count", About: "Counts.", Env: env, Flags: flags}.printHelp(&out)
+		return out.String()
+	}
+	assert.NotContains(t, help(), "Environment")
+	assert.NotContains(t, help(), "--verbose", "which has nothing to tell")
+	assert.Contains(t, help(Variable{"LONG_NAME", "one"}, Variable{"X", "two"}), "\nEnvironment:\n  LONG_NAME  one\n  X          two\n")
 }

@@ -151,6 +151,7 @@ class TestErrors:
             ({"speaker": "vi\0vian"}, libqwen.InvalidParams, "speaker: NUL"),
             ({"speaker": "\ud800"}, libqwen.InvalidParams, "speaker: .*UTF-8"),
             ({"speaker": 7}, TypeError, "speaker"),
+            ({"speaker": "vivian", "temperature": "0.5"}, TypeError, "temperature: str, want float"),
             ({"speaker": "vivian", "voice": "vivian"}, TypeError, "voice"),
             ({"speaker": "vivian", "ref_text": "x"}, libqwen.InvalidParams, "ref_text"),
             ({"speaker": "vivian", "dump_dir": "/dev/null/x"}, libqwen.QwenError, "/dev/null"),

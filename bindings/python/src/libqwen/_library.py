@@ -157,6 +157,16 @@ def integer(field: str, value: int, bits: int = 32) -> int:
     return number
 
 
+def real(field: str, value: float) -> float:
+    """A number for a C float; the text of one is none."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{field}: {type(value).__name__}, want float")
+
+
 def choice(field: str, value: str, names: tuple[str, ...]) -> int:
     """The index of a name."""
     try:

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from . import _abi, _samples
 from ._job import Event, Events, Info, Job, Outcome, Progress
-from ._library import choice, encode, encode_path, integer, library, text
+from ._library import choice, encode, encode_path, integer, library, real, text
 from ._samples import Samples
 from .audio import SAMPLE_RATE, Audio
 from .errors import ClosedError, InvalidParams
@@ -257,7 +257,7 @@ class TTS:
         params.use_fa = bool(use_fa)
         params.clamp_fp16 = bool(clamp_fp16)
         params.max_batch = integer("max_batch", max_batch)
-        params.codec_chunk_sec = codec_chunk_sec
+        params.codec_chunk_sec = real("codec_chunk_sec", codec_chunk_sec)
         options.predictor_path = encode_path("predictor_path", predictor_path)
         options.tokenizer_path = encode_path("tokenizer_path", tokenizer_path)
         options.mode = encode("mode", mode)
@@ -276,6 +276,9 @@ class TTS:
         self._models = (talker, codec, predictor_path, tokenizer_path)
 
     # ---- What it has ----
+
+    def __repr__(self) -> str:
+        return f"<TTS: {os.fspath(self._models[0])!r}{', closed' if self.closed else ''}>"
 
     @property
     def model_type(self) -> str:
@@ -545,7 +548,7 @@ def _request(text: str, options: Options) -> tuple[_abi.qt_tts_params, _abi.qt_r
             setattr(params, name, bool(given[name]))
     for name in _FLOATS:
         if name in given:
-            setattr(params, name, float(given[name]))
+            setattr(params, name, real(name, given[name]))
     if "text_layout" in given:
         request.text_layout = choice("text_layout", given["text_layout"], _abi.LAYOUTS)
     if "chunk_frames" in given:
