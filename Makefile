@@ -163,7 +163,7 @@ clients-test: ggml ## OpenAI's Python client, and FFmpeg's decoders, against tts
 fuzz: ## fuzz every target for FUZZTIME (default 3s)
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)
 
-abi: all ggml tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
+abi: all ggml onnxruntime tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
 	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS)
 
 rust: lib ggml tiny ## the Rust crates: format, clippy, tests, documentation, packages

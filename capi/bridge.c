@@ -108,3 +108,10 @@ void qwen_call_progress(qt_progress_cb cb, uintptr_t user_data, int n_frames, in
 	};
 	cb(&progress, (void *)user_data);
 }
+
+// ---- User data that is a parameter ----
+
+enum qt_status qt_extract_voice_ref_ex(struct qt_context *ctx, const float *pcm_24k, int n_samples, qt_cancel_cb cancel,
+		void *cancel_user_data, struct qt_voice_ref *out) {
+	return qwen_extract_voice_ref_ex(ctx, pcm_24k, n_samples, cancel, (uintptr_t)cancel_user_data, out);
+}

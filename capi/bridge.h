@@ -34,6 +34,10 @@ void qwen_set_error(enum qt_status status, const char *msg);
 void qwen_log(int level, const char *msg);
 bool qwen_log_enabled(int level);
 
+// qt_extract_voice_ref_ex, in Go.
+enum qt_status qwen_extract_voice_ref_ex(struct qt_context *ctx, qwen_floats pcm_24k, int n_samples, qt_cancel_cb cancel,
+	uintptr_t cancel_user_data, struct qt_voice_ref *out);
+
 // The callbacks of a synthesis belong to the thread `owner`, which called it.
 // qwen_call_cancel answers false to any other thread.
 bool qwen_call_cancel(qt_cancel_cb cb, uintptr_t user_data, uintptr_t owner);

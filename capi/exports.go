@@ -1,8 +1,8 @@
 // Command capi is libqwen.so: the C interface of include/qwen.h over package core.
 //
 // Every export checks and converts, calls core, and turns the outcome into a status: see guard.
-// It is built with -buildmode=c-shared; three more public functions, qt_last_error, qt_last_status and
-// qt_log_set, are C (bridge.c), as they concern nothing of Go's.
+// It is built with -buildmode=c-shared; four more public functions are C (bridge.c): qt_last_error, qt_last_status and
+// qt_log_set, as they concern nothing of Go's, and qt_extract_voice_ref_ex, which passes its user data on as a number.
 package main
 
 // #cgo CFLAGS: -I${SRCDIR}/../include -std=gnu11 -Wall -Wextra
@@ -97,9 +97,20 @@ func qt_free(ctx *C.struct_qt_context) {
 func qt_tts_default_params(params *C.struct_qt_tts_params) {
 	guard("qt_tts_default_params", func() error {
 		if params != nil {
-			*params = defaultTTSParams()
+			*params = defaultTTSParams(core.DefaultRequest())
 		}
 		return nil
+	})
+}
+
+//export qt_model_default_params
+func qt_model_default_params(ctx C.qwen_context, params *C.struct_qt_tts_params) C.enum_qt_status {
+	return guard("qt_model_default_params", func() error {
+		if params == nil {
+			return invalid("params: NULL")
+		}
+		*params = defaultTTSParams(core.DefaultRequest())
+		return contexts.with(number(ctx), func(m *model) { *params = defaultTTSParams(m.engine.DefaultRequest()) })
 	})
 }
 
@@ -157,7 +168,18 @@ func qt_extract_voice_ref(
 	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref,
 ) C.enum_qt_status {
 	return guard("qt_extract_voice_ref", func() error {
-		return extractVoice(ctx, pcm, n, out)
+		return extractVoice(ctx, pcm, n, nil, 0, out)
+	})
+}
+
+// qt_extract_voice_ref_ex, whose user data bridge.c has made a number.
+//
+//export qwen_extract_voice_ref_ex
+func qwen_extract_voice_ref_ex(
+	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, cancel C.qt_cancel_cb, user C.uintptr_t, out *C.struct_qt_voice_ref,
+) C.enum_qt_status {
+	return guard("qt_extract_voice_ref_ex", func() error {
+		return extractVoice(ctx, pcm, n, cancel, user, out)
 	})
 }
 

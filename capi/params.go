@@ -153,11 +153,12 @@ func addOptions(opts *core.Options, o C.qwen_options) (queue int, err error) {
 		return 0, err
 	}
 	opts.GGMLDir, opts.CodecBF16 = optionalPath(o.ggml_dir), bf16 != 0
-	return queue, addFiles(opts, o)
+	return queue, addLater(opts, o)
 }
 
-// addFiles reads the fields of struct qt_options on models of several files.
-func addFiles(opts *core.Options, o C.qwen_options) error {
+// addLater reads the fields of struct qt_options that the first release did not have: on models of several files, and
+// on ONNX vocoders.
+func addLater(opts *core.Options, o C.qwen_options) error {
 	p := (*C.struct_qt_options)(o)
 	if reaches(p, unsafe.Offsetof(p.predictor_path)) {
 		opts.PredictorPath = optionalPath(o.predictor_path)
@@ -165,19 +166,25 @@ func addFiles(opts *core.Options, o C.qwen_options) error {
 	if reaches(p, unsafe.Offsetof(p.tokenizer_path)) {
 		opts.TokenizerPath = optionalPath(o.tokenizer_path)
 	}
-	if !reaches(p, unsafe.Offsetof(p.mode)) {
+	if reaches(p, unsafe.Offsetof(p.mode)) {
+		mode, err := text("options.mode", o.mode)
+		if err != nil {
+			return err
+		}
+		opts.Mode = core.Mode(mode)
+	}
+	if !reaches(p, unsafe.Offsetof(p.onnx_provider)) {
 		return nil
 	}
-	mode, err := text("options.mode", o.mode)
-	opts.Mode = core.Mode(mode)
+	provider, err := text("options.onnx_provider", o.onnx_provider)
+	opts.ONNXProvider = provider
 	return err
 }
 
 // ---- Speaking ----
 
-// defaultTTSParams are the constants of the ABI, which core knows too.
-func defaultTTSParams() C.struct_qt_tts_params {
-	d := core.DefaultRequest()
+// defaultTTSParams are a request's values as C has them. Those of core.DefaultRequest are the constants of the ABI.
+func defaultTTSParams(d core.Request) C.struct_qt_tts_params {
 	return C.struct_qt_tts_params{
 		abi_version:    C.QT_ABI_VERSION,
 		seed:           C.int64_t(d.Seed),

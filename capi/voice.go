@@ -7,8 +7,10 @@ import (
 	"github.com/libqwen/libqwen/core"
 )
 
-// extractVoice is the body of qt_extract_voice_ref.
-func extractVoice(ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref) error {
+// extractVoice is the body of qt_extract_voice_ref and qt_extract_voice_ref_ex.
+func extractVoice(
+	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, cancel C.qt_cancel_cb, user C.uintptr_t, out *C.struct_qt_voice_ref,
+) error {
 	if out == nil {
 		return invalid("out: NULL")
 	}
@@ -32,7 +34,7 @@ func extractVoice(ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.s
 	}
 	defer h.end(self)
 
-	voice, err := h.engine.ExtractVoice(&polled{handle: h, owner: self}, clip)
+	voice, err := h.engine.ExtractVoice(&polled{handle: h, owner: self, cancel: cancel, user: user}, clip)
 	if err != nil {
 		return err
 	}

@@ -205,6 +205,9 @@ struct qt_options {
     const char *mode;           /* NULL: "base", "custom_voice" or "voice_design": the one that is wanted of a
                                    folder with several, or that a file which does not tell has. A model of
                                    another one is refused. */
+    const char *onnx_provider;  /* NULL: what an ONNX vocoder runs on: QWEN_ONNX_PROVIDER, else "auto": the best
+                                   execution provider that ONNX Runtime has. "cpu", "cuda", ...: that one or an
+                                   error; "cuda,cpu": the first that works */
 };
 
 /* Fills in the defaults above. `size` is sizeof(struct qt_options) of the caller. NULL is ignored. */
@@ -257,8 +260,7 @@ struct qt_tts_params {
     int     max_new_tokens; /* 2048: most frames to generate (12.5 a second), 1 .. what the context holds */
 
     /* Sampling of codebook 0 by the Talker. do_sample false, or temperature 0, is greedy. The defaults are
-     * those of the official checkpoints; a checkpoint's own (`generation.*` in the file) are not applied
-     * over what stands here. */
+     * those of the official checkpoints; qt_model_default_params has those of a context's own. */
     bool  do_sample;          /* true */
     float temperature;        /* 0.9: >= 0 */
     int   top_k;              /* 50: 0 = off */
@@ -286,6 +288,11 @@ struct qt_tts_params {
 
 /* Fills in the defaults above, and no byte beyond the layout of ABI 4. NULL is ignored. */
 QT_API void qt_tts_default_params(struct qt_tts_params *params);
+
+/* The same with the sampling that the checkpoint's authors recommend (`generation.*` in its file), and a max_new_tokens
+ * that its context holds. On failure, and for all of which the file says nothing, as qt_tts_default_params.
+ * Since 0.1.0. */
+QT_API enum qt_status qt_model_default_params(const struct qt_context *ctx, struct qt_tts_params *params);
 
 /* Speaks params->text; returns when all audio is there. `out` gets it in one piece, or stays empty with
  * on_chunk (it may be NULL then); the samples are the same either way, to float32 rounding (2e-6). A model that
@@ -402,6 +409,11 @@ struct qt_voice_ref {
  * On failure `out` is empty. */
 QT_API enum qt_status qt_extract_voice_ref(struct qt_context *ctx, const float *pcm_24k, int n_samples,
                                            struct qt_voice_ref *out);
+
+/* qt_extract_voice_ref that can be stopped: `cancel` is polled between the pieces of the clip, on the calling thread, and
+ * while the call waits for its turn; true = stop (QT_STATUS_CANCELLED). NULL = never. Since 0.1.0. */
+QT_API enum qt_status qt_extract_voice_ref_ex(struct qt_context *ctx, const float *pcm_24k, int n_samples,
+                                              qt_cancel_cb cancel, void *cancel_user_data, struct qt_voice_ref *out);
 
 /* Frees both arrays and zeroes the struct. */
 QT_API void qt_voice_ref_free(struct qt_voice_ref *ref);

@@ -2,8 +2,9 @@
 #include "example.h"
 
 int main(int argc, char **argv) {
-    struct qt_tts_params params = arguments(argc, argv, 6, "clone TALKER CODEC TEXT CLIP TRANSCRIPT OUT.wav");
+    struct limits limits = arguments(argc, argv, 6, "clone TALKER CODEC TEXT CLIP TRANSCRIPT OUT.wav");
     struct qt_context *ctx = open_models(argv[1], argv[2]);
+    struct qt_tts_params params = new_request(ctx, limits);
 
     struct qt_recording recording;
     qt_recording_init(&recording, sizeof recording);

@@ -28,20 +28,24 @@ static inline long long number(const char *name, const char *text) {
     return n;
 }
 
-/* The defaults, and what follows the `n` arguments of the example: [SEED [FRAMES]]. */
-static inline struct qt_tts_params arguments(int argc, char **argv, int n, const char *usage) {
-    struct qt_tts_params params;
+struct limits {
+    int64_t seed;
+    int     frames;
+};
+
+/* What follows the `n` arguments of the example: [SEED [FRAMES]]; -1 is what is not there. */
+static inline struct limits arguments(int argc, char **argv, int n, const char *usage) {
+    struct limits limits = { -1, -1 };
     if (argc < 1 + n || argc > 3 + n) {
         fprintf(stderr, "usage: %s [SEED [FRAMES]]\n", usage);
         exit(2);
     }
-    qt_tts_default_params(&params);
-    if (argc > 1 + n) params.seed = number("SEED", argv[1 + n]);
+    if (argc > 1 + n) limits.seed = number("SEED", argv[1 + n]);
     if (argc > 2 + n) {
         long long frames = number("FRAMES", argv[2 + n]);
-        params.max_new_tokens = frames < 0 ? 0 : frames > INT32_MAX ? INT32_MAX : (int)frames;
+        limits.frames = frames < 0 ? 0 : frames > INT32_MAX ? INT32_MAX : (int)frames;
     }
-    return params;
+    return limits;
 }
 
 static inline struct qt_context *open_models(const char *talker, const char *codec) {
@@ -52,6 +56,15 @@ static inline struct qt_context *open_models(const char *talker, const char *cod
     struct qt_context *ctx = qt_init(&init);
     if (!ctx) fail("", qt_last_error());
     return ctx;
+}
+
+/* The defaults of the model, within the limits. */
+static inline struct qt_tts_params new_request(struct qt_context *ctx, struct limits limits) {
+    struct qt_tts_params params;
+    if (qt_model_default_params(ctx, &params) != QT_STATUS_OK) fail("", qt_last_error());
+    params.seed = limits.seed;
+    if (limits.frames >= 0) params.max_new_tokens = limits.frames;
+    return params;
 }
 
 /* Samples as a file of a format ("wav", "pcm" ...), to be freed by qt_bytes_free. */

@@ -13,8 +13,9 @@ static bool play(const float *samples, int n, void *out) {
 }
 
 int main(int argc, char **argv) {
-    struct qt_tts_params params = arguments(argc, argv, 4, "stream TALKER CODEC TEXT SPEAKER");
+    struct limits limits = arguments(argc, argv, 4, "stream TALKER CODEC TEXT SPEAKER");
     struct qt_context *ctx = open_models(argv[1], argv[2]);
+    struct qt_tts_params params = new_request(ctx, limits);
     params.text = argv[3];
     params.speaker = argv[4];
     params.on_chunk = play;

@@ -19,6 +19,7 @@ static struct qt_audio expected; /* what the request gives */
 static void panics_are_contained(void) {
     struct qt_init_params ip;
     struct qt_options o;
+    struct qt_tts_params copy;
     struct qt_request q;
     struct qt_result r;
     struct qt_audio a;
@@ -43,6 +44,7 @@ static void panics_are_contained(void) {
     PANIC_IN(qt_request_init, (qt_request_init(&q, sizeof q), true));
     PANIC_IN(qt_result_init, (qt_result_init(&r, sizeof r), true));
     PANIC_IN(qt_tts_default_params, (qt_tts_default_params(&request), true));
+    PANIC_IN(qt_model_default_params, qt_model_default_params(ctx, &copy) == QT_STATUS_GENERATE_FAILED);
     PANIC_IN(qt_init, qt_init(&ip) == NULL);
     PANIC_IN(qt_init_ex, qt_init_ex(&ip, &o) == NULL);
     PANIC_IN(qt_free, (qt_free(ctx), true));
@@ -51,6 +53,8 @@ static void panics_are_contained(void) {
     PANIC_IN(qt_audio_free, (qt_audio_free(&a), true));
     PANIC_IN(qt_result_free, (qt_result_free(&r), true));
     PANIC_IN(qt_extract_voice_ref, qt_extract_voice_ref(ctx, pcm, 1, &v) == QT_STATUS_GENERATE_FAILED);
+    PANIC_IN(qt_extract_voice_ref_ex,
+             qt_extract_voice_ref_ex(ctx, pcm, 1, NULL, NULL, &v) == QT_STATUS_GENERATE_FAILED);
     PANIC_IN(qt_voice_ref_free, (qt_voice_ref_free(&v), true));
     PANIC_IN(qt_num_codebooks, qt_num_codebooks(ctx) == 0);
     PANIC_IN(qt_duration_sec_to_tokens, qt_duration_sec_to_tokens(ctx, 1.0f) == 0);

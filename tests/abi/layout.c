@@ -73,6 +73,7 @@ int main(void) {
     FIELD(qt_options, predictor_path);
     FIELD(qt_options, tokenizer_path);
     FIELD(qt_options, mode);
+    FIELD(qt_options, onnx_provider);
 
     STRUCT(qt_progress);
     FIELD(qt_progress, struct_size);

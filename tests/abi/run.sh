@@ -27,6 +27,13 @@ export QWEN_THREADS="${QWEN_THREADS:-1}"
 if [ -z "${QWEN_GGML_DIR:-}" ] && [ -d "$root/.ggml" ]; then
 	export QWEN_GGML_DIR="$root/.ggml"
 fi
+if [ -n "${QWEN_ONNXRUNTIME:-}" ] || [ -d "$root/.onnxruntime" ]; then
+	export QWEN_ONNXRUNTIME="${QWEN_ONNXRUNTIME:-$root/.onnxruntime}"
+	export QWEN_TEST_VOCODER="$work/vocoder/tiny-vocoder.onnx" # for synth.c; its weights are those of the checkpoint
+	mkdir -p "$work/vocoder"
+	cp "$root/tests/golden/onnx/tiny-vocoder.onnx" "$(dirname "$codec")/checkpoints/tiny-tokenizer-12hz/model.safetensors" \
+		"$work/vocoder" || unset QWEN_TEST_VOCODER
+fi
 cc=${CC:-cc}
 cxx=${CXX:-c++}
 go=${GO:-go}

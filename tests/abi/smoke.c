@@ -74,6 +74,23 @@ static void tts_defaults(void) {
     qt_tts_default_params(NULL);
 }
 
+/* Without a context the params are usable all the same. */
+static void model_defaults_without_a_context(void) {
+    struct qt_tts_params p, want;
+    int i;
+    memset(&want, 0, sizeof want);
+    qt_tts_default_params(&want);
+    for (i = -1; i < 3; i++) {
+        memset(&p, 0x5A, sizeof p);
+        CHECK(qt_model_default_params(i < 0 ? none : stray(i), &p) == QT_STATUS_INVALID_PARAMS);
+        CHECK_ERROR("ctx");
+        CHECK(p.abi_version == want.abi_version && p.seed == want.seed && p.max_new_tokens == want.max_new_tokens);
+        CHECK(p.do_sample && p.temperature == want.temperature && !p.text && !p.cancel && !p.on_chunk && !p.ref_codes);
+    }
+    CHECK(qt_model_default_params(none, NULL) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("params");
+}
+
 /* A struct_size says what may be written: an older caller's struct ends earlier, a newer one's later. */
 static void sized_defaults(void) {
     union {
@@ -88,6 +105,7 @@ static void sized_defaults(void) {
     qt_options_init(&u.o, sizeof u.o);
     CHECK(u.o.struct_size == (int)sizeof u.o);
     CHECK(u.o.n_threads == 0 && !u.o.device && !u.o.ggml_dir && u.o.n_ctx == 0 && u.o.max_queue == 0);
+    CHECK(!u.o.mode && !u.o.onnx_provider);
     CHECK(u.bytes[sizeof u.o] == 0xA5);
 
     memset(&u, 0xA5, sizeof u);
@@ -285,6 +303,8 @@ static void extract_refuses(void) {
     CHECK(qt_extract_voice_ref(none, pcm, 4, &out) == QT_STATUS_INVALID_PARAMS);
     CHECK_ERROR("ctx");
     CHECK(!out.ref_spk_emb && !out.ref_codes && out.ref_spk_dim == 0 && out.ref_T == 0 && out.num_codebooks == 0);
+    CHECK(qt_extract_voice_ref_ex(none, pcm, 4, NULL, NULL, &out) == QT_STATUS_INVALID_PARAMS);
+    CHECK_ERROR("ctx");
     CHECK(qt_extract_voice_ref(none, NULL, 0, NULL) == QT_STATUS_INVALID_PARAMS);
     CHECK_ERROR("out");
     CHECK(qt_extract_voice_ref(stray(0), pcm, 4, &out) == QT_STATUS_INVALID_PARAMS);
@@ -332,6 +352,7 @@ int main(void) {
     RUN(last_error_is_never_null);
     RUN(init_defaults);
     RUN(tts_defaults);
+    RUN(model_defaults_without_a_context);
     RUN(sized_defaults);
     RUN(foreign_versions_are_refused);
     RUN(init_refuses);

@@ -666,6 +666,35 @@ static void options(void) {
     qt_free(small);
 }
 
+/* What an ONNX vocoder runs on. run.sh names one where ONNX Runtime is. */
+static void onnx_provider(void) {
+    const char *vocoder = getenv("QWEN_TEST_VOCODER");
+    struct qt_init_params p;
+    struct qt_options o;
+    struct qt_context *c;
+    if (!vocoder) return;
+    qt_init_default_params(&p);
+    p.talker_path = talker_path;
+    p.codec_path = vocoder;
+    qt_options_init(&o, sizeof o);
+    o.onnx_provider = "abacus";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("abacus");
+    CHECK(qt_last_status() == QT_STATUS_INVALID_PARAMS);
+    o.struct_size = offsetof(struct qt_options, onnx_provider); /* a caller of before: this is not its field */
+    c = qt_init_ex(&p, &o);
+    CHECK(c != NULL);
+    qt_free(c);
+    o.struct_size = sizeof o;
+    o.onnx_provider = "\xff";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("options.onnx_provider");
+    o.onnx_provider = "cpu";
+    c = qt_init_ex(&p, &o);
+    CHECK(qt_num_codebooks(c) == 16);
+    qt_free(c);
+}
+
 /* A folder with a model by its usual name, and its codec: the mode that is asked for is found, others are not. */
 static void folders(void) {
     static const char *const modes[3] = { "base", "custom_voice", "voice_design" };
@@ -784,6 +813,54 @@ static void voices(void) {
     }
     qt_voice_ref_free(&v);
     qt_voice_ref_free(&v);
+}
+
+/* An extraction that is polled on its thread and may be stopped at every poll. */
+static void cancelled_extraction(void) {
+    static float pcm[40 * FRAME];
+    struct cancel c = { 0 };
+    struct qt_voice_ref v, again;
+    int i, all, at;
+    if (request.speaker || request.instruct) return; /* no speaker encoder */
+    for (i = 0; i < 40 * FRAME; i++) {
+        pcm[i] = (float)((i * i / 11) % 200 - 100) / 150;
+    }
+    c.thread = pthread_self();
+    for (at = 1;; at++) {
+        c.polls = 0;
+        c.stop_at = at;
+        memset(&v, 0x5A, sizeof v);
+        if (qt_extract_voice_ref_ex(ctx, pcm, 40 * FRAME, cancel_at, &c, &v) == QT_STATUS_OK) break; /* too late to stop */
+        CHECK(qt_last_status() == QT_STATUS_CANCELLED);
+        CHECK_ERROR("cancel callback");
+        CHECK(c.polls == at);
+        CHECK(!v.ref_spk_emb && !v.ref_codes && v.ref_T == 0);
+        if (at == 1000) break;
+    }
+    all = c.polls;
+    CHECK(all >= 3 && all < 1000 && !c.elsewhere);
+    CHECK(v.ref_spk_emb && v.ref_T == 40);
+    CHECK(qt_extract_voice_ref_ex(ctx, pcm, 40 * FRAME, NULL, (void *)1, &again) == QT_STATUS_OK);
+    CHECK(again.ref_T == 40 && memcmp(v.ref_codes, again.ref_codes, 16 * 40 * sizeof(int32_t)) == 0);
+    qt_voice_ref_free(&v);
+    qt_voice_ref_free(&again);
+    pcm[0] = 0.5f; /* another clip, which is not kept yet; user data may be a number */
+    always_called = false;
+    CHECK(qt_extract_voice_ref_ex(ctx, pcm, 40 * FRAME, wants_one, (void *)1, &v) == QT_STATUS_OK && always_called);
+    qt_voice_ref_free(&v);
+}
+
+/* What the model's file says of generation stands over the constants. The tiny ones have the official values. */
+static void model_defaults(void) {
+    struct qt_tts_params p, want;
+    qt_tts_default_params(&want);
+    CHECK(qt_model_default_params(ctx, &p) == QT_STATUS_OK);
+    CHECK(p.abi_version == QT_ABI_VERSION && !p.text && !p.speaker && !p.cancel && !p.ref_audio_24k && p.seed == -1);
+    CHECK(p.max_new_tokens > 0 && p.max_new_tokens <= want.max_new_tokens);
+    CHECK(p.do_sample == want.do_sample && p.temperature == want.temperature && p.top_k == want.top_k);
+    CHECK(p.top_p == want.top_p && p.repetition_penalty == want.repetition_penalty);
+    CHECK(p.subtalker_do_sample == want.subtalker_do_sample && p.subtalker_temperature == want.subtalker_temperature);
+    CHECK(p.subtalker_top_k == want.subtalker_top_k && p.subtalker_top_p == want.subtalker_top_p);
 }
 
 static void expect_recording(const struct qt_recording *rec, const char *word) {
@@ -1111,8 +1188,11 @@ int main(int argc, char **argv) {
     RUN(bad_files);
     RUN(options_that_cannot_be);
     RUN(options);
+    RUN(onnx_provider);
     RUN(folders);
     RUN(voices);
+    RUN(cancelled_extraction);
+    RUN(model_defaults);
     RUN(recordings);
     RUN(voice_files);
     RUN(cloning);

@@ -13,7 +13,7 @@ parser.add_argument("clip", help="the recording: WAV, FLAC, MP3, Ogg …")
 parser.add_argument("transcript", help="what is spoken in it; may be empty")
 parser.add_argument("out", help="the WAV file")
 parser.add_argument("seed", type=int, nargs="?", default=-1, help="-1 draws one at random")
-parser.add_argument("frames", type=int, nargs="?", default=2048, help="most frames, 80 ms each")
+parser.add_argument("frames", type=int, nargs="?", help="most frames, 80 ms each")
 args = parser.parse_args()
 
 try:

@@ -14,7 +14,7 @@ parser.add_argument("codec")
 parser.add_argument("text")
 parser.add_argument("speaker")
 parser.add_argument("seed", type=int, nargs="?", default=-1, help="-1 draws one at random")
-parser.add_argument("frames", type=int, nargs="?", default=2048, help="most frames, 80 ms each")
+parser.add_argument("frames", type=int, nargs="?", help="most frames, 80 ms each")
 args = parser.parse_args()
 
 try:

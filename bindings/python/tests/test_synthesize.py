@@ -365,7 +365,9 @@ class TestReach:
             "temperature": 0.5, "top_k": 3, "top_p": 0.25, "repetition_penalty": 1.5, "subtalker_do_sample": False,
             "subtalker_temperature": 0.125, "subtalker_top_k": 4, "subtalker_top_p": 0.75, "dump_dir": str(tmp_path),
         }  # fmt: skip
-        params, request, _keep = tts_module._request("words", {**values, "text_layout": "streamed", "chunk_frames": 9})
+        params, request, _keep = tts_module._request(
+            base._context.handle, "words", {**values, "text_layout": "streamed", "chunk_frames": 9}
+        )
         for name, value in values.items():
             got = getattr(params, name)
             assert got == (value.encode() if isinstance(value, str) else value), name
@@ -373,12 +375,12 @@ class TestReach:
         assert (request.text_layout, request.chunk_frames) == (2, 9)
 
         reached = {*values, "abi_version", "text"}
-        params, _, keep = tts_module._request("words", {"voice": voice})
+        params, _, keep = tts_module._request(base._context.handle, "words", {"voice": voice})
         assert params.ref_spk_dim == len(voice.x_vector) and params.ref_T == voice.frames > 0
         assert params.ref_codes[3] == voice.codes[0][3] and params.ref_spk_emb[1] == voice.x_vector[1]
         assert params.ref_text == voice.text.encode()
         reached |= {"ref_spk_emb", "ref_spk_dim", "ref_codes", "ref_T", "ref_text"}
-        params, _, keep = tts_module._request("words", {"ref_audio": clip})
+        params, _, keep = tts_module._request(base._context.handle, "words", {"ref_audio": clip})
         assert params.ref_n_samples == len(keep[0]) and params.ref_audio_24k[9] == keep[0][9]
         reached |= {"ref_audio_24k", "ref_n_samples"}
         reached |= {"cancel", "cancel_user_data", "on_chunk", "on_chunk_user_data"}  # TestCallbacks
@@ -400,7 +402,8 @@ class TestReach:
         monkeypatch.setattr(Library, "qt_init_ex", staticmethod(qt_init_ex), raising=False)
         values = {
             "use_fa": False, "clamp_fp16": True, "max_batch": 2, "codec_chunk_sec": 1.5, "n_threads": 3, "device": "d",
-            "ggml_dir": "g", "n_ctx": 4, "max_queue": 5, "predictor_path": "p", "tokenizer_path": "tok", "mode": "m", "codec_bf16": True,
+            "ggml_dir": "g", "n_ctx": 4, "max_queue": 5, "predictor_path": "p", "tokenizer_path": "tok", "mode": "m",
+            "codec_bf16": True, "onnx_provider": "o",
         }  # fmt: skip
         with pytest.raises(libqwen.QwenError):
             libqwen.TTS("t", "c", **values)
@@ -423,7 +426,7 @@ class TestReach:
                 tts.synthesize("Hello world.", speaker="vivian", max_new_tokens=101)
 
     def test_defaults_are_the_librarys(self):
-        """The defaults in the signatures are those of qt_*_default_params."""
+        """The defaults in the signatures are those of qt_*_default_params, or None: the model's."""
         import ctypes
 
         params, init = _abi.qt_tts_params(), _abi.qt_init_params()
@@ -433,6 +436,23 @@ class TestReach:
             for name, parameter in inspect.signature(function).parameters.items():
                 if hasattr(struct, name) and isinstance(parameter.default, (int, float)):
                     assert ctypes.c_float(parameter.default).value == getattr(struct, name), name
+
+    def test_defaults_are_the_models(self, customvoice, expected, monkeypatch):
+        """What is not said, or None, is what qt_model_default_params gives."""
+        from libqwen._library import Library
+
+        def qt_model_default_params(_handle, params):
+            libqwen._library.library.qt_tts_default_params(params)
+            params._obj.top_k, params._obj.subtalker_top_k, params._obj.max_new_tokens = 1, 1, 3
+            return 0
+
+        greedy = customvoice.synthesize(
+            "Hi.", speaker="vivian", max_new_tokens=3, do_sample=False, subtalker_do_sample=False, seed=1
+        )
+        monkeypatch.setattr(Library, "qt_model_default_params", staticmethod(qt_model_default_params), raising=False)
+        for options in ({}, {"top_k": None, "max_new_tokens": None}):
+            assert samples(customvoice.synthesize("Hi.", speaker="vivian", seed=2, **options)) == samples(greedy)
+            assert samples(customvoice.synthesize("Hi.", speaker="vivian", seed=2, top_k=50)) != samples(greedy)
 
     def test_dump(self, customvoice, tmp_path):
         customvoice.synthesize("Hi.", speaker="vivian", dump_dir=tmp_path, max_new_tokens=2)

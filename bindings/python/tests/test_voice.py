@@ -1,5 +1,7 @@
 import array
 import io
+import signal
+import threading
 import wave
 
 import numpy as np
@@ -64,6 +66,48 @@ def test_save_and_load(base, voice, tmp_path):
     parts.save(tmp_path / "b.qvoice", tts=base)
     again = Voice.load(base, tmp_path / "b.qvoice")
     assert again.text is None and again.codes is None and again.frames == 0
+
+
+class TestCancel:
+    def test_a_true_answer(self, base, clip):
+        polls = []
+        with pytest.raises(libqwen.Cancelled):
+            Voice.from_wav(base, fresh(clip, 1), cancel=lambda: polls.append(1) or len(polls) == 2)
+        assert len(polls) == 2
+        assert Voice.from_wav(base, fresh(clip, 1), cancel=lambda: False).frames > 5
+
+    @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+    def test_exceptions_come_out(self, base, clip, error):
+        def fail():
+            raise error("mine")
+
+        with pytest.raises(error, match="mine"):
+            Voice.from_wav(base, fresh(clip, 2), cancel=fail)
+
+    def test_ctrl_c(self, base, clip):
+        """A real SIGINT stops the extraction, not only the waiting for it."""
+        whole, polls, interrupted = [], [], threading.Event()
+        Voice.from_wav(base, fresh(clip, 3), cancel=lambda: whole.append(1) and False)
+
+        def poll():
+            polls.append(1)
+            if len(polls) == 1:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            interrupted.wait(1)  # the main thread sets it when the extraction is over: each further poll is late
+
+        with pytest.raises(KeyboardInterrupt):
+            Voice.from_wav(base, fresh(clip, 4), cancel=poll)
+        interrupted.set()
+        assert len(polls) < len(whole)
+
+
+def fresh(clip, n):
+    """A recording that was not listened to before: voices are kept."""
+    with wave.open(str(clip)) as w:
+        pcm = np.frombuffer(w.readframes(w.getnframes()), dtype="<i2").copy()
+    pcm = np.resize(pcm, 20 * 24000)
+    pcm[0] = n
+    return pcm
 
 
 def test_files_that_are_no_voices(base, customvoice, voice, tmp_path, clip):

@@ -62,6 +62,7 @@ class qt_options(c.Structure):
         ("predictor_path", c.c_char_p),
         ("tokenizer_path", c.c_char_p),
         ("mode", c.c_char_p),
+        ("onnx_provider", c.c_char_p),
     ]
 
 
@@ -214,6 +215,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "qt_init_ex": (_ctx, [_P(qt_init_params), _P(qt_options)]),
     "qt_free": (None, [_ctx]),
     "qt_tts_default_params": (None, [_P(qt_tts_params)]),
+    "qt_model_default_params": (c.c_int, [_ctx, _P(qt_tts_params)]),
     "qt_request_init": (None, [_P(qt_request), c.c_size_t]),
     "qt_result_init": (None, [_P(qt_result), c.c_size_t]),
     "qt_synthesize": (c.c_int, [_ctx, _P(qt_tts_params), _P(qt_audio)]),
@@ -224,6 +226,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "qt_audio_free": (None, [_P(qt_audio)]),
     "qt_result_free": (None, [_P(qt_result)]),
     "qt_extract_voice_ref": (c.c_int, [_ctx, _P(c.c_float), c.c_int, _P(qt_voice_ref)]),
+    "qt_extract_voice_ref_ex": (
+        c.c_int,
+        [_ctx, _P(c.c_float), c.c_int, CancelCallback, c.c_void_p, _P(qt_voice_ref)],
+    ),
     "qt_voice_ref_free": (None, [_P(qt_voice_ref)]),
     "qt_recording_init": (None, [_P(qt_recording), c.c_size_t]),
     "qt_read_recording": (c.c_int, [_P(qt_recording), _P(qt_audio)]),

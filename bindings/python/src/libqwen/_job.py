@@ -66,12 +66,15 @@ class Outcome:
 Event = Samples | Progress | Outcome
 
 _running: weakref.WeakSet[Job] = weakref.WeakSet()
+_waiting: weakref.WeakSet[threading.Event] = weakref.WeakSet()
 
 
 @library.at_exit
 def _stop_all() -> None:
     for job in list(_running):
         job.cancel()
+    for stop in list(_waiting):
+        stop.set()
     for job in list(_running):
         job.join()
 
@@ -278,18 +281,26 @@ class Events(Iterator[Event]):
                 return event
 
 
-def wait(call: Callable[[], Any]) -> Any:
-    """The result of a call that is made on a thread of its own, so that Ctrl-C is not kept waiting for its end."""
+def wait(call: Callable[[threading.Event], Any]) -> Any:
+    """The result of a call that is made on a thread of its own. Ctrl-C sets the event, at which the call is to end."""
     queue: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+    stop = threading.Event()
+    _waiting.add(stop)
 
     def run() -> None:
         try:
-            queue.put((call(), None))
+            queue.put((call(stop), None))
         except BaseException as err:
             queue.put((None, err))
 
-    threading.Thread(target=run, name="libqwen", daemon=True).start()
-    value, error = queue.get()
+    thread = threading.Thread(target=run, name="libqwen", daemon=True)
+    thread.start()
+    try:
+        value, error = queue.get()
+    except BaseException:  # KeyboardInterrupt, for one
+        stop.set()
+        thread.join()
+        raise
     if error is not None:
         raise error
     return value

@@ -31,16 +31,16 @@ class Options(TypedDict, total=False):
     instruct: str | None
     lang: str | None
     seed: int
-    max_new_tokens: int
-    do_sample: bool
-    temperature: float
-    top_k: int
-    top_p: float
-    repetition_penalty: float
-    subtalker_do_sample: bool
-    subtalker_temperature: float
-    subtalker_top_k: int
-    subtalker_top_p: float
+    max_new_tokens: int | None
+    do_sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    repetition_penalty: float | None
+    subtalker_do_sample: bool | None
+    subtalker_temperature: float | None
+    subtalker_top_k: int | None
+    subtalker_top_p: float | None
     text_layout: str
     chunk_frames: int
     dump_dir: str | os.PathLike[str] | None
@@ -224,6 +224,7 @@ class TTS:
         clamp_fp16: bool = False,
         codec_chunk_sec: float = 24.0,
         codec_bf16: bool = False,
+        onnx_provider: str | None = None,
         ggml_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         """Loads ``talker`` (``qwen-talker-*.gguf``) and ``codec`` (``qwen-tokenizer-12hz-*.gguf``).
@@ -246,6 +247,8 @@ class TTS:
             clamp_fp16: clamp activations to the range of FP16 (GPUs before Ampere).
             codec_chunk_sec: most seconds of audio that the codec decodes at once when not streaming; bounds its memory.
             codec_bf16: let the codec's convolutions round to BF16 where the CPU multiplies it: faster, coarser.
+            onnx_provider: what an ONNX vocoder runs on: "cpu", "cuda", or several with commas between them to take the
+                first that works; None takes ``QWEN_ONNX_PROVIDER``, else the best.
             ggml_dir: directory of ggml's shared libraries, instead of those that come with this package. The first one
                 used in a process stays.
         """
@@ -261,6 +264,7 @@ class TTS:
         options.predictor_path = encode_path("predictor_path", predictor_path)
         options.tokenizer_path = encode_path("tokenizer_path", tokenizer_path)
         options.mode = encode("mode", mode)
+        options.onnx_provider = encode("onnx_provider", onnx_provider)
         options.n_threads = integer("n_threads", n_threads)
         options.device = encode("device", device)
         options.ggml_dir = encode_path("ggml_dir", ggml_dir)
@@ -324,16 +328,16 @@ class TTS:
         instruct: str | None = None,
         lang: str | None = None,
         seed: int = -1,
-        max_new_tokens: int = 2048,
-        do_sample: bool = True,
-        temperature: float = 0.9,
-        top_k: int = 50,
-        top_p: float = 1.0,
-        repetition_penalty: float = 1.05,
-        subtalker_do_sample: bool = True,
-        subtalker_temperature: float = 0.9,
-        subtalker_top_k: int = 50,
-        subtalker_top_p: float = 1.0,
+        max_new_tokens: int | None = None,
+        do_sample: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        repetition_penalty: float | None = None,
+        subtalker_do_sample: bool | None = None,
+        subtalker_temperature: float | None = None,
+        subtalker_top_k: int | None = None,
+        subtalker_top_p: float | None = None,
         text_layout: str = "auto",
         chunk_frames: int = 1,
         dump_dir: str | os.PathLike[str] | None = None,
@@ -372,6 +376,8 @@ class TTS:
             on_progress: gets a :class:`Progress` after each frame.
             cancel: asked before each frame, on another thread; a true answer raises :class:`Cancelled`. An
                 ``Event().is_set`` will do.
+
+        What is None of the sampling and of ``max_new_tokens`` is what the model's file recommends.
 
         ``on_chunk`` and ``on_progress`` run on the calling thread; what they raise stops the synthesis and is raised
         here.
@@ -479,7 +485,7 @@ class TTS:
         self, text: str, options: Options, *, stream: bool, post: Callable[[Event], None], progress: object
     ) -> Job:
         context = self._open()
-        params, request, keep = _request(text, options)
+        params, request, keep = _request(context.handle, text, options)
         return Job(
             context, params, request, keep,
             post=post, stream=stream, progress=progress is not None, cancel=options.get("cancel"),
@@ -527,11 +533,13 @@ _SWITCHES = ("do_sample", "subtalker_do_sample")
 _FLOATS = ("temperature", "top_p", "repetition_penalty", "subtalker_temperature", "subtalker_top_p")
 
 
-def _request(text: str, options: Options) -> tuple[_abi.qt_tts_params, _abi.qt_request, list[Any]]:
+def _request(handle: int, text: str, options: Options) -> tuple[_abi.qt_tts_params, _abi.qt_request, list[Any]]:
     """The C structs of a synthesis, and what must be kept alive with them."""
     given: Mapping[str, Any] = options
     params, request = _abi.qt_tts_params(), _abi.qt_request()
-    library.qt_tts_default_params(ctypes.byref(params))
+    status = library.qt_model_default_params(handle, ctypes.byref(params))
+    if status != _abi.OK:
+        raise library.error(status)
     library.qt_request_init(ctypes.byref(request), ctypes.sizeof(request))
     params.text = encode("text", text)
     params.lang = encode("lang", given.get("lang"))
@@ -541,13 +549,13 @@ def _request(text: str, options: Options) -> tuple[_abi.qt_tts_params, _abi.qt_r
     if "seed" in given:
         params.seed = integer("seed", given["seed"], 64)
     for name in _NUMBERS:
-        if name in given:
+        if given.get(name) is not None:
             setattr(params, name, integer(name, given[name]))
     for name in _SWITCHES:
-        if name in given:
+        if given.get(name) is not None:
             setattr(params, name, bool(given[name]))
     for name in _FLOATS:
-        if name in given:
+        if given.get(name) is not None:
             setattr(params, name, real(name, given[name]))
     if "text_layout" in given:
         request.text_layout = choice("text_layout", given["text_layout"], _abi.LAYOUTS)

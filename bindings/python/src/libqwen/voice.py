@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -51,14 +52,23 @@ class Voice:
         self._file: bytes | None = None
 
     @classmethod
-    def from_wav(cls, tts: TTS, recording: Recording, *, text: str | None = None, trim: bool = False) -> Voice:
+    def from_wav(
+        cls,
+        tts: TTS,
+        recording: Recording,
+        *,
+        text: str | None = None,
+        trim: bool = False,
+        cancel: Callable[[], object] | None = None,
+    ) -> Voice:
         """Takes the voice of a recording of any format, one frame (80 ms) to two minutes long, with a Base model.
 
         ``text`` is what is spoken in it, every word and no more. ``trim`` cuts off silence and fades at both ends.
         Three to fifteen seconds of clear speech are best; what is odd about the recording is logged as a warning.
+        ``cancel`` is asked now and then, on another thread; if it says true, :class:`Cancelled` is raised.
         """
         pcm = read_recording(recording, text=text, trim=trim)
-        return wait(lambda: cls._extract(tts, pcm, text))  # type: ignore[no-any-return]
+        return wait(lambda stop: cls._extract(tts, pcm, text, stop, cancel))  # type: ignore[no-any-return]
 
     @classmethod
     def load(cls, tts: TTS, file: str | os.PathLike[str] | bytes | IO[bytes]) -> Voice:
@@ -78,9 +88,24 @@ class Voice:
         return voice
 
     @classmethod
-    def _extract(cls, tts: TTS, pcm: Any, spoken: str | None) -> Voice:
+    def _extract(
+        cls, tts: TTS, pcm: Any, spoken: str | None, stop: threading.Event, cancel: Callable[[], object] | None
+    ) -> Voice:
         ref = _abi.qt_voice_ref()
-        status = library.qt_extract_voice_ref(tts._open().handle, pcm, len(pcm), ctypes.byref(ref))
+        raised: list[BaseException] = []  # by cancel, which must not raise into the library
+
+        def stopped(_user: object) -> bool:
+            try:
+                return stop.is_set() or (cancel is not None and bool(cancel()))
+            except BaseException as err:
+                raised.append(err)
+                return True
+
+        callback = _abi.CancelCallback(stopped)
+        status = library.qt_extract_voice_ref_ex(tts._open().handle, pcm, len(pcm), callback, None, ctypes.byref(ref))
+        if raised:
+            library.qt_voice_ref_free(ctypes.byref(ref))
+            raise raised[0]
         if status != _abi.OK:
             raise library.error(status)
         try:

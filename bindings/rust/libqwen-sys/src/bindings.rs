@@ -103,10 +103,11 @@ pub struct qt_options {
     pub predictor_path: *const ::core::ffi::c_char,
     pub tokenizer_path: *const ::core::ffi::c_char,
     pub mode: *const ::core::ffi::c_char,
+    pub onnx_provider: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 64usize];
+    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 72usize];
     ["Alignment of qt_options"][::core::mem::align_of::<qt_options>() - 8usize];
     [
         "Offset of field: qt_options::struct_size",
@@ -138,6 +139,9 @@ const _: () = {
     [
         "Offset of field: qt_options::mode",
     ][::core::mem::offset_of!(qt_options, mode) - 56usize];
+    [
+        "Offset of field: qt_options::onnx_provider",
+    ][::core::mem::offset_of!(qt_options, onnx_provider) - 64usize];
 };
 unsafe extern "C" {
     pub fn qt_options_init(options: *mut qt_options, size: usize);
@@ -306,6 +310,12 @@ const _: () = {
 };
 unsafe extern "C" {
     pub fn qt_tts_default_params(params: *mut qt_tts_params);
+}
+unsafe extern "C" {
+    pub fn qt_model_default_params(
+        ctx: *const qt_context,
+        params: *mut qt_tts_params,
+    ) -> qt_status;
 }
 unsafe extern "C" {
     pub fn qt_synthesize(
@@ -559,6 +569,16 @@ unsafe extern "C" {
         ctx: *mut qt_context,
         pcm_24k: *const f32,
         n_samples: ::core::ffi::c_int,
+        out: *mut qt_voice_ref,
+    ) -> qt_status;
+}
+unsafe extern "C" {
+    pub fn qt_extract_voice_ref_ex(
+        ctx: *mut qt_context,
+        pcm_24k: *const f32,
+        n_samples: ::core::ffi::c_int,
+        cancel: qt_cancel_cb,
+        cancel_user_data: *mut ::core::ffi::c_void,
         out: *mut qt_voice_ref,
     ) -> qt_status;
 }

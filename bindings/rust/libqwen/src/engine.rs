@@ -13,6 +13,7 @@ use crate::error::{c_path, c_string, count, from_last_status, from_status, owned
 use crate::hooks::Parking;
 use crate::recording::read_file;
 use crate::report::{size, RawResult};
+use crate::request::model_params;
 use crate::{Audio, Error, Hooks, Report, Request, Result, Stream, Voice};
 
 /// What to open, and where to run it.
@@ -24,6 +25,7 @@ pub struct EngineBuilder {
     predictor: Option<PathBuf>,
     tokenizer: Option<PathBuf>,
     mode: Option<String>,
+    onnx_provider: Option<String>,
     device: Option<String>,
     ggml_dir: Option<PathBuf>,
     params: sys::qt_init_params, // its pointers are set by open
@@ -50,6 +52,7 @@ impl EngineBuilder {
             predictor: None,
             tokenizer: None,
             mode: None,
+            onnx_provider: None,
             device: None,
             ggml_dir: None,
             params,
@@ -137,6 +140,13 @@ impl EngineBuilder {
         self
     }
 
+    /// What an ONNX vocoder runs on: `"cpu"`, `"cuda"`, several with commas between them to take the first that works. By
+    /// default `QWEN_ONNX_PROVIDER`, else the best.
+    pub fn onnx_provider(mut self, name: impl Into<String>) -> Self {
+        self.onnx_provider = Some(name.into());
+        self
+    }
+
     /// Loads the models.
     pub fn open(&self) -> Result<Engine> {
         let talker = c_path("talker_path", &self.talker)?;
@@ -147,12 +157,13 @@ impl EngineBuilder {
         let tokenizer = path("tokenizer_path", &self.tokenizer)?;
         let ggml_dir = path("ggml_dir", &self.ggml_dir)?;
         let mode = string("mode", &self.mode)?;
+        let onnx_provider = string("onnx_provider", &self.onnx_provider)?;
         let device = string("device", &self.device)?;
         let (mut params, mut options) = (self.params, self.options);
         (params.talker_path, params.codec_path) = (talker.as_ptr(), pointer(&codec));
         (options.device, options.ggml_dir) = (pointer(&device), pointer(&ggml_dir));
         (options.predictor_path, options.tokenizer_path) = (pointer(&predictor), pointer(&tokenizer));
-        options.mode = pointer(&mode);
+        (options.mode, options.onnx_provider) = (pointer(&mode), pointer(&onnx_provider));
         // SAFETY: both structs are initialised, and their strings live until the end of this function.
         let ctx = unsafe { sys::qt_init_ex(&params, &options) };
         if ctx.is_null() {
@@ -200,6 +211,11 @@ impl Engine {
     /// Opens a folder with options: that of a checkpoint, or one that holds the GGUF files of a model by their usual names.
     pub fn folder(dir: impl AsRef<Path>) -> EngineBuilder {
         EngineBuilder::new(dir.as_ref().into(), None)
+    }
+
+    /// A request for this model: [`Request::new`] with the sampling that the model's file recommends.
+    pub fn request(&self, text: impl Into<String>) -> Request {
+        Request::with_defaults(text.into(), &model_params(self.0 .0))
     }
 
     /// Speaks a request; returns when all audio is there.
@@ -265,15 +281,30 @@ impl Engine {
     /// Takes the voice of a recording (base models): mono, 24 kHz, one frame up to two minutes. With its transcript, the
     /// model will continue the recording; without, it takes the speaker's vector alone.
     pub fn voice(&self, samples: &[f32], transcript: Option<&str>) -> Result<Voice> {
+        self.voice_unless(samples, transcript, || false)
+    }
+
+    /// [`voice`](Engine::voice) that can be stopped: `cancel` is asked between the pieces of the recording and while the
+    /// call waits for its turn; at `true` the result is [`Error::Cancelled`].
+    pub fn voice_unless(
+        &self,
+        samples: &[f32],
+        transcript: Option<&str>,
+        cancel: impl FnMut() -> bool,
+    ) -> Result<Voice> {
         let n = count("pcm_24k", samples.len())?;
+        let mut parking = Parking::new(Hooks::new().cancel(cancel));
+        let (callback, me) = parking.cancel();
         let mut out = mem::MaybeUninit::zeroed();
-        // SAFETY: samples has n elements; qt_extract_voice_ref fills `out` on every path.
+        // SAFETY: samples has n elements; `parking` stays where it is; `out` is filled on every path.
         let (status, mut out) = unsafe {
-            let status = sys::qt_extract_voice_ref(self.0 .0, samples.as_ptr(), n, out.as_mut_ptr());
+            let status =
+                sys::qt_extract_voice_ref_ex(self.0 .0, samples.as_ptr(), n, callback, me, out.as_mut_ptr());
             (status, out.assume_init())
         };
         // SAFETY: `out` is the library's.
         let voice = unsafe { take_voice(&mut out) };
+        parking.resume();
         if status != sys::QT_STATUS_OK {
             return Err(from_status(status, None));
         }

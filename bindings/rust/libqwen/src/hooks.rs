@@ -86,6 +86,12 @@ impl<'a> Parking<'a> {
         }
     }
 
+    /// The callback of a call that can only be cancelled, with its user data; `self` must stay where it is until the call
+    /// has returned.
+    pub(crate) fn cancel(&mut self) -> (sys::qt_cancel_cb, *mut c_void) {
+        (Some(on_cancel), (self as *mut Self).cast())
+    }
+
     /// Goes on with a parked panic.
     pub(crate) fn resume(&mut self) {
         if let Some(payload) = self.panic.take() {

@@ -22,7 +22,7 @@ pub enum Layout {
     Streamed,
 }
 
-/// How codes are drawn. The defaults are those of the official models.
+/// How codes are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Sampling {
@@ -67,11 +67,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Speaks `text` with the library's defaults.
+    /// Speaks `text` with the defaults of the official models. [`Engine::request`](crate::Engine::request) has those of a
+    /// model's own.
     pub fn new(text: impl Into<String>) -> Self {
-        let d = default_params();
+        Self::with_defaults(text.into(), &default_params())
+    }
+
+    pub(crate) fn with_defaults(text: String, d: &sys::qt_tts_params) -> Self {
         Request {
-            text: text.into(),
+            text,
             language: None,
             speaker: None,
             instruct: None,
@@ -269,6 +273,16 @@ fn default_params() -> sys::qt_tts_params {
     // SAFETY: the struct is plain data, for which zero bytes are a value.
     unsafe {
         sys::qt_tts_default_params(p.as_mut_ptr());
+        p.assume_init()
+    }
+}
+
+/// The defaults of a model; those of the official ones if it has none.
+pub(crate) fn model_params(ctx: *const sys::qt_context) -> sys::qt_tts_params {
+    let mut p = mem::MaybeUninit::zeroed();
+    // SAFETY: contexts are checked; the struct is filled on every path.
+    unsafe {
+        sys::qt_model_default_params(ctx, p.as_mut_ptr());
         p.assume_init()
     }
 }

@@ -298,6 +298,30 @@ fn clones_voices() {
 }
 
 #[test]
+fn extraction_stops_when_asked() {
+    let engine = open("base-17");
+    let clip: Vec<f32> = clip().into_iter().cycle().take(20 * 24000).map(|x| x * 0.9).collect();
+    let mut polls = 0;
+    let stopped = engine.voice_unless(&clip, None, || {
+        polls += 1;
+        polls == 2
+    });
+    assert!(matches!(stopped, Err(Error::Cancelled { .. })), "{stopped:?}");
+    assert_eq!(polls, 2);
+    let panic =
+        catch_unwind(AssertUnwindSafe(|| engine.voice_unless(&clip, None, || panic!("mine")))).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"mine"));
+    assert_eq!(engine.voice_unless(&clip, None, || false).unwrap(), engine.voice(&clip, None).unwrap());
+}
+
+#[test]
+fn requests_of_an_engine_have_its_defaults() {
+    // The tiny models recommend what the official ones do; tests/parity has one that does not.
+    let request = custom_voice().request("Hello from Rust.").speaker("vivian").seed(42).max_frames(6);
+    assert_eq!(request, hello());
+}
+
+#[test]
 fn designs_voices() {
     let engine = open("voicedesign-17");
     let audio = engine.synthesize(&Request::new("One.").instruct("a calm voice").max_frames(3)).unwrap();
