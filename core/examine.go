@@ -253,10 +253,10 @@ func (in *Examination) tokenizer(f *gguf.File, values bool) {
 		in.fact("encoder strides", e.Strides)
 	}
 	in.Memory = needs(needed.Decoder, needed.Encoder)
-	in.Memory.Device = needed.Plain.InPlace + needed.Plain.Copied
+	in.Memory.Device = needed.Plain.Device
 	in.Memory.State, in.Memory.Graphs = needed.State, needed.Graphs
 }
 
 func needs(weights, encoder nn.Footprint) *Needs {
-	return &Needs{Mapped: weights.InPlace, Copied: weights.Copied, Device: weights.InPlace + weights.Copied, Encoders: encoder.InPlace + encoder.Copied}
+	return &Needs{Mapped: weights.InPlace, Copied: weights.Copied, Device: weights.Device, Encoders: encoder.Device}
 }

@@ -18,7 +18,8 @@ type Linear struct {
 // LoadFrom implements Custom for a matrix [in, out].
 func (l *Linear) LoadFrom(from *Loader, name string, shape []int) (err error) {
 	name = join(name, "weight")
-	if l.panels, err = from.panels(name, shape); err != nil || l.panels.Valid() {
+	var packed bool
+	if l.panels, packed, err = from.panels(name, shape); err != nil || packed {
 		return err
 	}
 	l.Weight, err = from.tensor(name, shape, "")

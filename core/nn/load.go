@@ -93,16 +93,16 @@ func NewChecker(file *gguf.File) *Loader {
 	return &Loader{file: file, checking: true, used: map[string]bool{}, idle: map[*gguf.TensorInfo]bool{}, sparse: map[*gguf.TensorInfo]bool{}}
 }
 
-// Footprint is how many bytes weights take: those used where they lie in the file, and copies.
-type Footprint struct{ InPlace, Copied uint64 }
+// Footprint is how many bytes weights take: on a CPU those used where they lie in the file, and copies; on a device with
+// memory of its own all are copies, in the file's order.
+type Footprint struct{ InPlace, Copied, Device uint64 }
 
 // Add sums two.
 func (f Footprint) Add(g Footprint) Footprint {
-	return Footprint{f.InPlace + g.InPlace, f.Copied + g.Copied}
+	return Footprint{f.InPlace + g.InPlace, f.Copied + g.Copied, f.Device + g.Device}
 }
 
-// Footprint is what loading would have taken on a device that can use the file, as a checking Loader tells. What kernels
-// want in another layout is not counted.
+// Footprint is what loading would have taken on this machine's CPU and on a device, as a checking Loader tells.
 func (l *Loader) Footprint() Footprint { return l.size }
 
 // Problems are what a checking Loader has met, tensors that nobody asked for and, if values is set, wrong values: of all
@@ -309,6 +309,7 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	}
 	if l.checking {
 		l.size.InPlace += uint64(t.Size)
+		l.size.Device += uint64(t.Size)
 		return ggml.Tensor{}, nil
 	}
 	if i, at, ok := l.file.Place(t); l.be.Host() && ok && i < len(l.inPlace) && at%uint64(l.be.AlignmentOf(t.Type)) == 0 {
@@ -318,23 +319,28 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	return l.place(t, shape, as)
 }
 
-// panels packs a matrix [in, out] if there is a kernel for it. Q8_0 there is one for in the file's order too, which
-// takes no copy.
-func (l *Loader) panels(name string, shape []int) (kernels.Panels, error) {
+// panels packs a matrix [in, out] if there is a kernel for it, and tells whether it did, or would have. Q8_0 there is one
+// for in the file's order too, which takes no copy.
+func (l *Loader) panels(name string, shape []int) (p kernels.Panels, packed bool, err error) {
 	t, err := l.Find(name, shape...)
-	if err != nil || l.checking || (t.Type == gguf.Q8_0 && !l.Pack) {
-		return kernels.Panels{}, err
+	if err != nil || (t.Type == gguf.Q8_0 && !l.Pack) {
+		return p, false, err
 	}
 	in, out := shape[0], shape[1]
-	packed, ok := kernels.PanelShape(l.be, t.Type, in, out)
-	if !ok {
-		return kernels.Panels{}, nil
+	panels, packed := kernels.PanelShape(l.be, t.Type, in, out)
+	if !packed {
+		return p, false, nil
+	}
+	if l.checking {
+		l.size.Copied += uint64(panels[0] * panels[1])
+		l.size.Device += uint64(t.Size)
+		return p, true, nil
 	}
 	data := l.Relay(t, gguf.I8, func(dst []byte) error {
 		kernels.PackPanels(t.Type, dst, l.file.Data(t), in)
 		return nil
-	}, packed...)
-	return kernels.Panels{Data: data, Type: t.Type, In: in, Out: out}, nil
+	}, panels...)
+	return kernels.Panels{Data: data, Type: t.Type, In: in, Out: out}, true, nil
 }
 
 // usable refuses the types that no weight has.
@@ -390,7 +396,9 @@ func (l *Loader) copy(typ ggml.Type, shape []int) {
 	for _, d := range shape {
 		n *= uint64(d)
 	}
-	l.size.Copied += n / uint64(typ.BlockSize())
+	n /= uint64(typ.BlockSize())
+	l.size.Copied += n
+	l.size.Device += n
 }
 
 // Data is a tensor's data in its type.

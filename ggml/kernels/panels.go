@@ -38,10 +38,11 @@ func panelOf(t gguf.Type) (p panel, ok bool) {
 	return panel{}, false
 }
 
-// PanelShape is the shape of Panels.Data; ok tells whether weights of a type and shape can be packed for this backend.
+// PanelShape is the shape of Panels.Data; ok tells whether weights of a type and shape can be packed for this backend, or
+// with nil for the CPU.
 func PanelShape(be *ggml.Backend, t gguf.Type, in, out int) (shape []int, ok bool) {
 	p, ok := panelOf(t)
-	if !ok || in%p.values != 0 || out%q8Panel != 0 || !be.HasKernels() || !hasQ8() {
+	if !ok || in%p.values != 0 || out%q8Panel != 0 || !hasQ8() || be != nil && !be.HasKernels() {
 		return nil, false
 	}
 	return []int{in / p.values * p.bytes, out / q8Panel}, true
