@@ -96,6 +96,15 @@ func findTalker(opts Options) (Options, error) {
 	return opts, nil
 }
 
+// OpenTalker opens the language model that options name, of either family and any number of files, as one file with the
+// names of the first, for tools that rewrite it. notes tell what was not in the files.
+func OpenTalker(opts Options) (f *gguf.File, notes []string, err error) {
+	if opts, err = findTalker(opts); err != nil {
+		return nil, nil, err
+	}
+	return opts.openLM()
+}
+
 // openLM opens the files of the language model as one.
 func (o *Options) openLM() (*gguf.File, []string, error) {
 	mode, err := ParseMode(string(o.Mode))

@@ -30,6 +30,7 @@ Types, from large to small:
 // options are the flags as given.
 type options struct {
 	tensors                                                []string
+	predictor, tokenizer, mode                             string
 	force, requantize, dryRun, report, verbose             bool
 	reportText, reportSpeaker, reportInstruct, reportAudio string
 	threads                                                int
@@ -54,6 +55,10 @@ func (a *app) command() *cobra.Command {
 	f := flags.Group("Types")
 	f.StringArrayVar(&o.tensors, "tensor", nil, "give the tensors whose names fit another type by `PATTERN=TYPE`, such as 'talker.blk.*.ffn_down.weight=Q6_K'; may be repeated, the first that fits counts")
 	f.BoolVar(&o.requantize, "requantize", false, "also make other blocks of what is in blocks already; the loss adds up")
+	f = flags.Group("Model of several files; OUT.gguf is one")
+	f.StringVar(&o.predictor, "predictor", "", "code predictor `GGUF`, where it is not in IN.gguf")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "text tokenizer `GGUF`, where it is not in IN.gguf")
+	f.StringVar(&o.mode, "mode", "", "`mode`, where IN.gguf does not tell it: base, customvoice or voicedesign")
 	f = flags.Group("Output")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would become of each tensor, and write nothing")
 	f.BoolVarP(&o.force, "force", "f", false, "replace OUT.gguf if it exists")
@@ -106,11 +111,12 @@ func (a *app) quantize(ctx context.Context, src, dst, typ string) error {
 	if err := a.checkOutput(src, dst); err != nil {
 		return err
 	}
-	f, err := gguf.Open(src)
+	f, notes, err := a.open(src)
 	if err != nil {
-		return inFile(err)
+		return err
 	}
 	defer f.Close()
+	a.console.Warn(src, notes)
 	plan, err := convert.NewPlan(f, want)
 	switch {
 	case errors.Is(err, convert.ErrRequest):
@@ -128,13 +134,29 @@ func (a *app) checkOutput(src, dst string) error {
 	if a.options.dryRun {
 		return nil
 	}
-	if err := cli.KeepInputs(dst, src); err != nil {
+	if err := cli.KeepInputs(dst, src, a.options.predictor, a.options.tokenizer); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(dst); err == nil && !a.options.force {
 		return cli.Usagef("%s exists; --force replaces it", dst)
 	}
 	return nil
+}
+
+// open opens a speech tokenizer, or a talker with the files that belong to it as one.
+func (a *app) open(src string) (f *gguf.File, notes []string, err error) {
+	if f, err = gguf.Open(src); err != nil {
+		return nil, nil, inFile(err)
+	}
+	if convert.IsTalker(f) {
+		f.Close()
+		return core.OpenTalker(a.source(src))
+	}
+	if o := a.options; o.predictor+o.tokenizer+o.mode != "" {
+		f.Close()
+		return nil, nil, cli.Usagef("--predictor, --tokenizer and --mode go with a talker, %s is none", src)
+	}
+	return f, nil, nil
 }
 
 // inFile tells a file that cannot be read from one whose content is wrong.

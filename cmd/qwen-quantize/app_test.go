@@ -55,6 +55,61 @@ func TestMakesAFile(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
+// TestTheSecondFamily: files of the second family become one of the first, with the tensors that it has from there.
+func TestTheSecondFamily(t *testing.T) {
+	dir := t.TempDir()
+	want, got := filepath.Join(dir, "want.gguf"), filepath.Join(dir, "got.gguf")
+	code, _, stderr := call(t, golden.GGUF(t, "tiny-customvoice-17", "F32"), want, "Q4_K_M")
+	require.Zero(t, code, stderr)
+	talker, predictor, tokenizer := golden.Second(t, "tiny-customvoice-17", "F32").Write(t, dir, "split")
+	bundle := golden.Second(t, "tiny-customvoice-17", "F32")
+	bundle.Bundle()
+	whole, _, _ := bundle.Write(t, dir, "whole")
+
+	code, _, stderr = call(t, talker, got, "Q4_K_M")
+	assert.Equal(t, cli.ExitModel, code)
+	assert.Contains(t, stderr, "no code predictor")
+	assert.Contains(t, stderr, "predictor_path")
+	assert.NoFileExists(t, got)
+	for _, args := range [][]string{{"--predictor", predictor, "--tokenizer", tokenizer, talker}, {whole}} {
+		code, _, stderr = call(t, append([]string{"--force"}, append(args, got, "Q4_K_M")...)...)
+		require.Zero(t, code, stderr)
+		sameTensors(t, want, got)
+		code, stdout, stderr := call(t, append([]string{"--report"}, append(args, got)...)...)
+		require.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "logits of codebook 0")
+	}
+	code, _, stderr = call(t, "--force", "--predictor", predictor, "--tokenizer", tokenizer, talker, predictor, "Q8_0")
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, "would be replaced")
+	code, _, stderr = call(t, "--mode", "base", "--predictor", predictor, "--tokenizer", tokenizer, talker, filepath.Join(dir, "x"), "Q8_0")
+	assert.Equal(t, cli.ExitMode, code)
+	assert.Contains(t, stderr, "custom_voice")
+	code, _, stderr = call(t, "--mode", "base", golden.GGUF(t, "tiny-tokenizer-12hz", "F32"), filepath.Join(dir, "x"), "Q8_0")
+	assert.Equal(t, cli.ExitUsage, code)
+	assert.Contains(t, stderr, "is none")
+}
+
+// sameTensors compares the tensors of two files, in any order.
+func sameTensors(t *testing.T, want, got string) {
+	t.Helper()
+	a, err := gguf.Open(want)
+	require.NoError(t, err)
+	defer a.Close()
+	b, err := gguf.Open(got)
+	require.NoError(t, err)
+	defer b.Close()
+	require.Len(t, b.Tensors(), len(a.Tensors()))
+	for i := range a.Tensors() {
+		x := &a.Tensors()[i]
+		y := b.Tensor(x.Name)
+		require.NotNil(t, y, x.Name)
+		assert.Equal(t, x.Type, y.Type, x.Name)
+		assert.Equal(t, x.Shape, y.Shape, x.Name)
+		assert.True(t, bytes.Equal(a.Data(x), b.Data(y)), x.Name)
+	}
+}
+
 func TestDryRunWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	code, stdout, stderr := call(t, "--dry-run", golden.GGUF(t, "tiny-base-17", "F32"), filepath.Join(dir, "x.gguf"), "Q4_K_M")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/libqwen/libqwen/convert"
 	"github.com/libqwen/libqwen/core"
-	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/cli"
 )
 
@@ -17,9 +16,9 @@ const reportFrames = 24
 
 // report runs two files of one model on the same input and prints how far the second is from the first.
 func (a *app) report(ctx context.Context, src, dst string) error {
-	f, err := gguf.Open(src)
+	f, _, err := a.open(src)
 	if err != nil {
-		return inFile(err)
+		return err
 	}
 	talker := convert.IsTalker(f)
 	f.Close()
@@ -33,7 +32,7 @@ func (a *app) report(ctx context.Context, src, dst string) error {
 func (a *app) reportTalker(ctx context.Context, src, dst string) error {
 	o := a.options
 	req := core.Request{Text: o.reportText, Speaker: o.reportSpeaker, Instruct: o.reportInstruct}
-	want, err := core.TraceTalker(ctx, a.core(src), req, reportFrames, nil)
+	want, err := core.TraceTalker(ctx, a.source(src), req, reportFrames, nil)
 	if err != nil {
 		return err
 	}
@@ -160,6 +159,13 @@ func (a *app) reportClip() ([]float32, error) {
 		x[i] *= float32(.5 * (1 - math.Cos(2*math.Pi*3*t))) // syllables
 	}
 	return x, nil
+}
+
+// source are the options for IN.gguf.
+func (a *app) source(talker string) core.Options {
+	o := a.core(talker)
+	o.PredictorPath, o.TokenizerPath, o.Mode = a.options.predictor, a.options.tokenizer, core.Mode(a.options.mode)
+	return o
 }
 
 func (a *app) core(talker string) core.Options {
