@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/server"
 )
 
@@ -117,7 +118,7 @@ func TestRequestIDs(t *testing.T) {
 
 // What a client sends cannot stand in the log as if it were a line of its own, and texts do not stand there at all.
 func TestTheLog(t *testing.T) {
-	var log lockedBuffer
+	var log testenv.Buffer
 	r := start(t, &fake{speakers: []string{"vivian"}}, func(o *server.Options) { o.Logger = textLog(&log) })
 	r.say(hello("input", "A secret."), "X-Request-Id", "known")
 	r.say(hello("voice", "x\nlevel=ERROR msg=forged"))

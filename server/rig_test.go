@@ -267,21 +267,3 @@ func blocked() (e *fake, entered *atomic.Int32, release func()) {
 	}
 	return e, entered, sync.OnceFunc(func() { close(gate) })
 }
-
-// lockedBuffer is written and read by different goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}

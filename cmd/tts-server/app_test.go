@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,24 +31,6 @@ import (
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
-// lockedBuffer is written and read by different goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // run calls the command until it ends by itself.
 func run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
@@ -61,7 +42,7 @@ func run(args ...string) (code int, stdout, stderr string) {
 type running struct {
 	t      *testing.T
 	url    string
-	log    *lockedBuffer
+	log    *testenv.Buffer
 	cancel context.CancelCauseFunc
 	code   chan int
 }
@@ -77,7 +58,7 @@ func launch(t *testing.T, args ...string) *running {
 	t.Helper()
 	t.Setenv(ggml.EnvDir, testenv.GGMLDir(t))
 	ctx, cancel := context.WithCancelCause(context.Background())
-	r := &running{t: t, log: &lockedBuffer{}, cancel: cancel, code: make(chan int, 1)}
+	r := &running{t: t, log: &testenv.Buffer{}, cancel: cancel, code: make(chan int, 1)}
 	address := make(chan string, 1)
 	a := &app{stdout: io.Discard, stderr: r.log, listening: func(s string) { address <- s }}
 	args = append(args, "--threads", "1", "--port", "0")

@@ -1,12 +1,9 @@
 package audio
 
 import (
-	"bytes"
-	"encoding/binary"
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/libqwen/libqwen/tests/golden"
@@ -14,25 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goldenPCM reads the samples of a golden clip.
-func goldenPCM(t testing.TB, name string) []float32 {
-	t.Helper()
-	raw, err := os.ReadFile(golden.Path(t, "audio", name+"_24k.wav"))
-	require.NoError(t, err)
-	raw = raw[bytes.Index(raw, []byte("data"))+8:]
-	pcm := make([]float32, len(raw)/2)
-	for i := range pcm {
-		pcm[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:]))) / 32768
-	}
-	return pcm
-}
-
 // TestMelEqualsTheReference: the reference computes in float32, whose rounding moves the energies by up to 1e-7. In the
 // logarithm of bands next to the floor of 1e-5 this is up to 7e-3, elsewhere it is small.
 func TestMelEqualsTheReference(t *testing.T) {
 	for _, clip := range []string{"speech", "sweep"} {
 		want, shape := golden.Load(t, "spk_tiny-base-17_"+clip).F32("mel")
-		pcm := goldenPCM(t, clip)
+		pcm := golden.PCM(t, clip)
 		got, err := Mel(pcm)
 		require.NoError(t, err)
 		assert.Equal(t, shape, []int{MelFrames(len(pcm)), MelBands})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/testenv"
+	"github.com/libqwen/libqwen/tests/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -128,7 +129,7 @@ func TestEveryEncoderTensorIsChecked(t *testing.T) {
 // TestEncoderFewerKeys: what other writers leave out of the metadata is found in the tensors, and what encoding does not
 // need may be missing.
 func TestEncoderFewerKeys(t *testing.T) {
-	pcm := clip(t, "sweep")
+	pcm := golden.PCM(t, "sweep")
 	whole := tinyEncoder(t, 1, "F32")
 	want := encodeIn(t, whole, pcm, encodeFrames)
 	r := newRig(t)

@@ -2,11 +2,9 @@ package codec
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -46,20 +44,6 @@ func loadEncoderOn(t testing.TB, be *ggml.Backend, f *gguf.File) (*Encoder, erro
 		t.Cleanup(e.Free)
 	}
 	return e, err
-}
-
-// clip is one of the golden inputs: mono PCM16 behind a plain header.
-func clip(t testing.TB, name string) []float32 {
-	t.Helper()
-	raw, err := os.ReadFile(golden.Path(t, "audio", name+"_24k.wav"))
-	require.NoError(t, err)
-	const header = 44
-	require.Equal(t, "data", string(raw[header-8:header-4]))
-	pcm := make([]float32, (len(raw)-header)/2)
-	for i := range pcm {
-		pcm[i] = float32(int16(binary.LittleEndian.Uint16(raw[header+2*i:]))) / 32768
-	}
-	return pcm
 }
 
 // encodeIn encodes in chunks of some frames.
@@ -128,7 +112,7 @@ func encoderInput(t testing.TB, want *golden.Arrays, name string) []float32 {
 		pcm, _ := want.F32("wav")
 		return pcm
 	}
-	return clip(t, name)
+	return golden.PCM(t, name)
 }
 
 // picked are the rows of a tap that speech_long has.
@@ -152,7 +136,7 @@ func picked(t testing.TB, tap Tap, want *golden.Arrays) (data []float32, shape [
 func TestQuantisedEncoder(t *testing.T) {
 	want := golden.Load(t, "codec_enc_speech")
 	for typ, share := range map[string]float64{"F16": 0.95, "BF16": 0.93, "Q8_0": 0.85} {
-		got := encodeIn(t, tinyEncoder(t, 1, typ), clip(t, "speech"), encodeFrames)
+		got := encodeIn(t, tinyEncoder(t, 1, typ), golden.PCM(t, "speech"), encodeFrames)
 		equal, semantic := 0, 0
 		for i, frame := range frames(want) {
 			for k, code := range frame {
@@ -200,7 +184,7 @@ func TestEncoderChunksEqualTheSinglePass(t *testing.T) {
 		{"sweep", 1919, 16, []int{1, 5, 15}},
 		{"speech_long", 77, 163, []int{8, 50}}, // more than the first part of the cache
 	} {
-		pcm := clip(t, c.name)
+		pcm := golden.PCM(t, c.name)
 		pcm = pcm[:len(pcm)-c.cut]
 		codes, latents := latentsIn(t, e, pcm, 1000)
 		assert.Len(t, codes, c.frames)
@@ -213,7 +197,7 @@ func TestEncoderChunksEqualTheSinglePass(t *testing.T) {
 }
 
 func TestEncoderThreads(t *testing.T) {
-	pcm := clip(t, "speech")
+	pcm := golden.PCM(t, "speech")
 	codes, latents := latentsIn(t, tinyEncoder(t, 1, "F32"), pcm, encodeFrames)
 	gotCodes, got := latentsIn(t, tinyEncoder(t, 2, "F32"), pcm, encodeFrames)
 	assert.Equal(t, codes, gotCodes)
@@ -222,9 +206,9 @@ func TestEncoderThreads(t *testing.T) {
 
 // TestEncoderKeepsNothing: a call does not see the ones before, failed ones included.
 func TestEncoderKeepsNothing(t *testing.T) {
-	e, pcm := tinyEncoder(t, 1, "F32"), clip(t, "speech")
+	e, pcm := tinyEncoder(t, 1, "F32"), golden.PCM(t, "speech")
 	want := encodeIn(t, e, pcm, encodeFrames)
-	encodeIn(t, e, clip(t, "sweep"), encodeFrames)
+	encodeIn(t, e, golden.PCM(t, "sweep"), encodeFrames)
 	_, err := e.Encode(&expiring{Context: context.Background(), polls: 2}, pcm)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, want, encodeIn(t, e, pcm, encodeFrames))

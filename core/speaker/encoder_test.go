@@ -1,11 +1,8 @@
 package speaker
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -43,19 +40,6 @@ func tiny(t testing.TB, threads int, model, typ string) *Encoder {
 	return e
 }
 
-// clip reads the samples of a golden clip.
-func clip(t testing.TB, name string) []float32 {
-	t.Helper()
-	raw, err := os.ReadFile(golden.Path(t, "audio", name+"_24k.wav"))
-	require.NoError(t, err)
-	raw = raw[bytes.Index(raw, []byte("data"))+8:]
-	pcm := make([]float32, len(raw)/2)
-	for i := range pcm {
-		pcm[i] = float32(int16(binary.LittleEndian.Uint16(raw[2*i:]))) / 32768
-	}
-	return pcm
-}
-
 func embed(t testing.TB, e *Encoder, pcm []float32) []float32 {
 	t.Helper()
 	x, err := e.Embed(context.Background(), pcm)
@@ -87,7 +71,7 @@ func TestStagesEqualTheReference(t *testing.T) {
 	for _, c := range []struct{ model, clip string }{{"tiny-base-17", "speech"}, {"tiny-base-17", "sweep"}, {"tiny-base-06", "speech"}} {
 		t.Run(c.model+"/"+c.clip, func(t *testing.T) {
 			want := golden.Load(t, "spk_"+c.model+"_"+c.clip)
-			stages := inspect(t, tiny(t, 1, c.model, "F32"), clip(t, c.clip))
+			stages := inspect(t, tiny(t, 1, c.model, "F32"), golden.PCM(t, c.clip))
 			for _, name := range want.Names() {
 				data, shape := want.F32(name)
 				slices.Reverse(shape)
@@ -100,17 +84,17 @@ func TestStagesEqualTheReference(t *testing.T) {
 
 // TestTypes: in files of all these types the kernels are F16, which holds the tiny BF16 weights unless they are next to 0.
 func TestTypes(t *testing.T) {
-	want := embed(t, tiny(t, 1, "tiny-base-17", "F32"), clip(t, "speech"))
+	want := embed(t, tiny(t, 1, "tiny-base-17", "F32"), golden.PCM(t, "speech"))
 	for _, typ := range []string{"F16", "BF16", "Q8_0"} {
-		assert.Greater(t, golden.SNR(embed(t, tiny(t, 1, "tiny-base-17", typ), clip(t, "speech")), want), 120.0, typ)
+		assert.Greater(t, golden.SNR(embed(t, tiny(t, 1, "tiny-base-17", typ), golden.PCM(t, "speech")), want), 120.0, typ)
 	}
 }
 
 func TestTheSameClipHasTheSameVector(t *testing.T) {
-	pcm := clip(t, "speech")
+	pcm := golden.PCM(t, "speech")
 	e := tiny(t, 1, "tiny-base-06", "F32")
 	want := embed(t, e, pcm)
-	embed(t, e, clip(t, "sweep"))
+	embed(t, e, golden.PCM(t, "sweep"))
 	assert.Equal(t, want, embed(t, e, pcm))
 	assert.Equal(t, want, inspect(t, e, pcm)["xvector"].values)
 	for _, threads := range []int{2, 4} {
@@ -122,7 +106,7 @@ func TestTheSameClipHasTheSameVector(t *testing.T) {
 func TestClips(t *testing.T) {
 	e := tiny(t, 1, "tiny-base-17", "F32")
 	require.Equal(t, 1280, e.MinSamples(), "five frames: a dilation of 4 reaches four beyond the first")
-	speech, nan, inf := clip(t, "speech"), float32(math.NaN()), float32(math.Inf(-1))
+	speech, nan, inf := golden.PCM(t, "speech"), float32(math.NaN()), float32(math.Inf(-1))
 	spoilt := func(x float32) []float32 {
 		pcm := slices.Clone(speech)
 		pcm[4711] = x
@@ -159,7 +143,7 @@ func TestClips(t *testing.T) {
 func TestCancelling(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := tiny(t, 1, "tiny-base-17", "F32").Embed(ctx, clip(t, "speech"))
+	_, err := tiny(t, 1, "tiny-base-17", "F32").Embed(ctx, golden.PCM(t, "speech"))
 	assert.ErrorIs(t, err, context.Canceled)
 }
 

@@ -29,7 +29,7 @@ func TestOtherGeometry(t *testing.T) {
 	defer f.Close()
 	require.Equal(t, 11*audio.MelHop, e.MinSamples(), "6 taps at a dilation of 4 span 20, half of them after")
 	for _, frames := range []int{11, 12, 37} {
-		pcm := clip(t, "speech")[9000:][:frames*audio.MelHop+17]
+		pcm := golden.PCM(t, "speech")[9000:][:frames*audio.MelHop+17]
 		mel, err := audio.Mel(pcm)
 		require.NoError(t, err)
 		want := plain{f}.embed(mel, &c)

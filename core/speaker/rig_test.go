@@ -138,6 +138,6 @@ func TestAVectorThatIsNotFinite(t *testing.T) {
 	}))
 	e, err := load(t, testenv.CPU(t, 1), path)
 	require.NoError(t, err)
-	_, err = e.Embed(context.Background(), clip(t, "speech"))
+	_, err = e.Embed(context.Background(), golden.PCM(t, "speech"))
 	assert.EqualError(t, err, "speaker: the x-vector is not finite")
 }
