@@ -53,10 +53,10 @@ type Options struct {
 	Context int    // most positions (prompt + frames) of one synthesis; 0 = all the model can
 
 	ChunkSeconds     float32 // most seconds of audio the codec decodes at once (a memory knob); 0 = 24
-	NoFlashAttention bool    // on the CPU attention is never fused: no effect
+	NoFlashAttention bool    // no flash attention even where the device has it; the CPU computes attention otherwise in any case
 	ClampFP16        bool    // keep hidden states within the range of half precision
 	CodecBF16        bool    // the codec's convolutions round to BF16 where the CPU multiplies it: faster, at some 40 dB
-	KVType           string  // type of the attention's keys and values: "f32", "f16", "q8_0" (the keys; values are F16); "" fits the file
+	KVType           string  // type of the attention's keys and values: "f32", "f16", "q8_0" (without flash attention the keys only, values are F16); "" fits the file
 	MaxBatch         int     // syntheses that may be computed together; 0 = 1
 
 	// ONNXProvider is what an ONNX vocoder runs on: "" takes QWEN_ONNX_PROVIDER, else "auto", the best execution provider
@@ -155,6 +155,15 @@ func (o *Options) check() error {
 var kvTypes = map[string]*ggml.Type{"": nil, "auto": nil, "f32": typed(ggml.F32), "f16": typed(ggml.F16), "q8_0": typed(gguf.Q8_0)}
 
 func typed(t ggml.Type) *ggml.Type { return &t }
+
+// loadModels brings the language models onto a device.
+func loadModels(be *ggml.Backend, f *gguf.File, o *Options) (*lm.Model, error) {
+	m, err := lm.Load(be, f, lm.Options{ClampFP16: o.ClampFP16, Cache: o.kvType(), NoFlash: o.NoFlashAttention})
+	if errors.Is(err, lm.ErrCache) {
+		return nil, as(ErrUnsupported, err)
+	}
+	return m, loadError(o.TalkerPath, err)
+}
 
 func (o *Options) kvType() *ggml.Type { return kvTypes[strings.ToLower(o.KVType)] }
 
@@ -255,11 +264,8 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 	err = run(
 		func() error { return e.readTalker(talker) },
 		func() (err error) {
-			e.lm, err = lm.Load(e.be, talker, lm.Options{ClampFP16: e.opts.ClampFP16, Cache: e.opts.kvType()})
-			if errors.Is(err, lm.ErrCache) {
-				return as(ErrUnsupported, err)
-			}
-			return loadError(e.opts.TalkerPath, err)
+			e.lm, err = loadModels(e.be, talker, &e.opts)
+			return err
 		},
 		func() (err error) {
 			e.decoder, err = loadVocoder(e.codecBE, tokenizer, &e.opts)

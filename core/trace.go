@@ -88,10 +88,8 @@ func (e *Engine) openTalker() error {
 	if e.be, e.codecBE, err = openDevices(e.opts.device(), threads, e.log); err != nil {
 		return err
 	}
-	if e.lm, err = lm.Load(e.be, f, lm.Options{ClampFP16: e.opts.ClampFP16}); err != nil {
-		return loadError(e.opts.TalkerPath, err)
-	}
-	return nil
+	e.lm, err = loadModels(e.be, f, &e.opts)
+	return err
 }
 
 // checkForced refuses codes that the model has no embeddings for.

@@ -78,6 +78,10 @@ type api struct {
 	ggml_set_rows func(cContext, *cTensor, *cTensor, *cTensor) *cTensor
 	// struct ggml_tensor * ggml_soft_max_ext(ctx, a, mask, float scale, float max_bias)
 	ggml_soft_max_ext func(cContext, *cTensor, *cTensor, float32, float32) *cTensor
+	// struct ggml_tensor * ggml_flash_attn_ext(ctx, q, k, v, mask, float scale, float max_bias, float logit_softcap)
+	ggml_flash_attn_ext func(cContext, *cTensor, *cTensor, *cTensor, *cTensor, float32, float32, float32) *cTensor
+	// void ggml_flash_attn_ext_set_prec(struct ggml_tensor * a, enum ggml_prec prec)
+	ggml_flash_attn_ext_set_prec func(*cTensor, int32)
 	// struct ggml_tensor * ggml_clamp(ctx, a, float min, float max)
 	ggml_clamp func(cContext, *cTensor, float32, float32) *cTensor
 	// struct ggml_tensor * ggml_concat(ctx, a, b, int dim)
@@ -275,6 +279,8 @@ func (f *api) symbols() []symbol {
 		{"ggml_scale", &f.ggml_scale},
 		{"ggml_set_rows", &f.ggml_set_rows},
 		{"ggml_soft_max_ext", &f.ggml_soft_max_ext},
+		{"ggml_flash_attn_ext", &f.ggml_flash_attn_ext},
+		{"ggml_flash_attn_ext_set_prec", &f.ggml_flash_attn_ext_set_prec},
 		{"ggml_clamp", &f.ggml_clamp},
 		{"ggml_concat", &f.ggml_concat},
 		{"ggml_rope_ext", &f.ggml_rope_ext},

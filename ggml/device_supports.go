@@ -31,5 +31,24 @@ func (b *Backend) supports(op func(*Builder, Tensor) Tensor, t Type, ne ...int) 
 	return ok && err == nil
 }
 
+// Can tells whether the device has all operations of a graph of at most maxNodes nodes, as Build would make it. Nothing is
+// computed, and the arenas that the graph uses need no memory.
+func (b *Backend) Can(maxNodes int, f func(*Builder)) bool {
+	size := uintptr(maxNodes)*fn.ggml_tensor_overhead() + fn.ggml_graph_overhead_custom(uintptr(maxNodes), false) + arenaSlack
+	x := &Builder{be: b, ctx: newContext(size), inputs: b.NewArena(maxInputs)}
+	defer func() {
+		x.inputs.Free()
+		fn.ggml_free(x.ctx)
+	}()
+	ok := false
+	err := guard(func() error {
+		x.graph = fn.ggml_new_graph_custom(x.ctx, uintptr(maxNodes), false)
+		f(x)
+		ok = len(b.lacking(x.graph)) == 0
+		return nil
+	})
+	return ok && err == nil
+}
+
 // Helper is the CPU beside another device, which computes what that lacks; nil on the CPU.
 func (b *Backend) Helper() *Backend { return b.helper }

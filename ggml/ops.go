@@ -110,6 +110,29 @@ func (t Tensor) SoftMax(mask Tensor, scale float32) Tensor {
 	return t.wrap(fn.ggml_soft_max_ext(t.ctx(), t.c, mask.c, scale, 0))
 }
 
+// precisionF32 is GGML_PREC_F32: sums in full precision.
+const precisionF32 = 10
+
+// FlashAttention is softmax(k·t * scale + mask)·v for each head, without the weights ever being in memory: t F32 [D, N,
+// heads, b], k and v [D, T, heads', b], whose heads groups of t's share, mask F16 [T, N, 1, b or 1] or none -> F32 [D,
+// heads, N, b]. The mask's columns need no padding: from version 0.20 on ggml's kernels look at its size.
+func (t Tensor) FlashAttention(k, v, mask Tensor, scale float32) Tensor {
+	check(t.Type() == F32 && t.c.nb[0] == 4 && t.c.ne[0] == k.c.ne[0] && k.c.ne == v.c.ne && rowsWhole(k) && rowsWhole(v) &&
+		t.c.ne[2]%k.c.ne[2] == 0 && t.c.ne[3] == k.c.ne[3], "flash_attn", t, k, v)
+	if mask.Valid() {
+		check(mask.Type() == F16 && mask.dense() && mask.c.ne[0] == k.c.ne[1] && mask.c.ne[1] == t.c.ne[1] && mask.c.ne[2] == 1 &&
+			t.c.ne[3]%mask.c.ne[3] == 0, "flash_attn", t, mask)
+	}
+	r := t.wrap(fn.ggml_flash_attn_ext(t.ctx(), t.c, k.c, v.c, mask.c, scale, 0, 0))
+	fn.ggml_flash_attn_ext_set_prec(r.c, precisionF32)
+	return r
+}
+
+// rowsWhole tells whether the elements of each row lie without gaps.
+func rowsWhole(t Tensor) bool {
+	return t.c.nb[0] == uintptr(t.Type().BlockBytes()) && t.c.ne[0]%int64(t.Type().BlockSize()) == 0
+}
+
 // ropeNeoX pairs dimension i with i + n/2.
 const ropeNeoX = 2
 

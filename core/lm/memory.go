@@ -12,20 +12,25 @@ func CacheBytes(f *gguf.File, c Config, positions int, wanted *ggml.Type) uint64
 	return stackBytes(c.Talker, room(positions), talker) + stackBytes(c.Predictor, c.Codebooks, predictor)
 }
 
-func stackBytes(s StackConfig, slots int, t ggml.Type) uint64 {
+func stackBytes(s StackConfig, slots int, keys ggml.Type) uint64 {
 	n := uint64(s.Layers) * uint64(s.KVHeads*s.HeadDim) * uint64(slots)
-	if t == gguf.Q8_0 { // the values have half precision
-		return n*uint64(t.BlockBytes())/uint64(t.BlockSize()) + 2*n
-	}
-	return 2 * n * uint64(t.BlockBytes())
+	return typeBytes(n, keys) + typeBytes(n, s.ValueType(keys))
+}
+
+func typeBytes(n uint64, t ggml.Type) uint64 {
+	return n * uint64(t.BlockBytes()) / uint64(t.BlockSize())
 }
 
 // GraphBytes estimates the intermediate results of a synthesis of so many positions: those of a piece of the prompt,
-// with the scores of attention and the embedding of the text, are the most.
+// with the scores of attention and the embedding of the text, are the most. With flash attention there are no scores, but
+// a device may bring the keys and values of a layer to half precision.
 func GraphBytes(c Config, positions int) uint64 {
 	t := c.Talker
-	row := 6*t.Width + 3*t.FFN + 3*t.Heads*t.HeadDim + t.Heads*room(positions) + 2*c.TextWidth
-	return 4 * uint64(prefillChunk) * uint64(row)
+	row := 6*t.Width + 3*t.FFN + 3*t.Heads*t.HeadDim + 2*c.TextWidth
+	if t.Flash {
+		return 4*uint64(prefillChunk)*uint64(row) + 2*2*uint64(t.KVHeads*t.HeadDim)*uint64(room(positions))
+	}
+	return 4 * uint64(prefillChunk) * uint64(row+t.Heads*room(positions))
 }
 
 // room is the smallest power of two of slots, from minSlots on, that holds n positions.

@@ -53,7 +53,10 @@ type Model struct {
 // Options of the computation.
 type Options struct {
 	ClampFP16 bool       // keep the residual stream within the range of half precision
-	Cache     *ggml.Type // of keys and values: F32, F16, or Q8_0, which is keys only; nil: F32 for files of F32, else F16
+	Cache     *ggml.Type // of keys and values: F32, F16, or Q8_0, keys only without flash attention; nil: F32 for files of F32, else F16
+	NoFlash   bool       // no flash attention even where the device has it
+
+	flashOnCPU bool // have it on the CPU as well, for tests
 }
 
 // Load brings the weights of a file onto a backend. The file must stay open until Free.
@@ -62,10 +65,10 @@ func Load(be *ggml.Backend, f *gguf.File, opts Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCache(be, c, opts.Cache); err != nil {
+	m := newModel(be, f, c, opts)
+	if err := checkCache(be, m.Config, opts.Cache); err != nil {
 		return nil, err
 	}
-	m := newModel(be, f, c, opts)
 	l := nn.NewLoader(be, f)
 	if err := m.load(l, f); err != nil {
 		l.Abandon()
@@ -98,8 +101,9 @@ func Check(f *gguf.File, values bool) (nn.Footprint, error) {
 
 // newModel is a model without its weights.
 func newModel(be *ggml.Backend, f *gguf.File, c Config, opts Options) *Model {
-	m := &Model{Config: c, be: be}
-	m.cacheType, m.keyType = cacheTypes(f, opts.Cache)
+	predictor, talker := cacheTypes(f, opts.Cache)
+	c.attention(be, talker, predictor, opts)
+	m := &Model{Config: c, be: be, cacheType: predictor, keyType: talker}
 	c.Talker.ClampFP16, c.Predictor.ClampFP16 = opts.ClampFP16, opts.ClampFP16
 	m.talker.Stack = Stack{Blocks: make([]Block, c.Talker.Layers), c: c.Talker}
 	m.predictor.Stack = Stack{Blocks: make([]Block, c.Predictor.Layers), c: c.Predictor}
@@ -140,20 +144,6 @@ func cacheTypes(f *gguf.File, wanted *ggml.Type) (predictor, talker ggml.Type) {
 	return *wanted, *wanted
 }
 
-// checkCache refuses what the model or the device cannot keep.
-func checkCache(be *ggml.Backend, c Config, wanted *ggml.Type) error {
-	if wanted == nil || *wanted != gguf.Q8_0 {
-		return nil
-	}
-	if block := gguf.Q8_0.BlockSize(); c.Talker.HeadDim%block != 0 {
-		return fmt.Errorf("%w: Q8_0 needs heads of a multiple of %d channels, this model's have %d", ErrCache, block, c.Talker.HeadDim)
-	}
-	if !be.Host() {
-		return fmt.Errorf("%w: Q8_0 is for the CPU", ErrCache)
-	}
-	return nil
-}
-
 // ErrCache: keys and values cannot be kept in the type asked for.
 var ErrCache = errors.New("kv_type")
 
@@ -166,8 +156,15 @@ func (m *Model) Describe() string {
 	if m.predictor.Proj.Valid() {
 		kind = "linear"
 	}
-	return fmt.Sprintf("talker %d layers x %d, code predictor %d layers x %d, mtp_proj %s, cache %v",
-		m.Talker.Layers, m.Talker.Width, m.Predictor.Layers, m.Predictor.Width, kind, m.keyType)
+	return fmt.Sprintf("talker %d layers x %d, code predictor %d layers x %d, mtp_proj %s, cache %v, flash attention %s",
+		m.Talker.Layers, m.Talker.Width, m.Predictor.Layers, m.Predictor.Width, kind, m.keyType, onOff(m.Talker.Flash && m.Predictor.Flash))
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // Free releases the weights.

@@ -11,6 +11,7 @@ type AttentionConfig struct {
 	Heads, KVHeads, HeadDim int
 	RopeBase                float32
 	Eps                     float32 // of the query and key norms
+	Flash                   bool    // by one operation of the device, see CanFlash; else step by step, which the CPU does faster
 	ClampFP16               bool    // keep values, and the stream between layers, within half precision, for devices that add up in it
 }
 
@@ -60,10 +61,14 @@ func Few(x ggml.Tensor) ggml.Tensor { return x.Reshape(x.Dim(0), 1, x.Dim(1)) }
 func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)*x.Dim(2)) }
 
 // attend is softmax(k·q / √D + mask)·v, heads concatenated, for each lane by itself. q [D, H, N·lanes], k [D, T, KV,
-// lanes], v [T, D, KV, lanes] -> [D·H, N·lanes].
+// lanes], v as Extend returns it -> [D·H, N·lanes].
 func (s *Span) attend(q, k, v ggml.Tensor, headDim int) ggml.Tensor {
 	h := q.Dim(1)
-	q = q.Reshape(headDim, h, s.n, s.lanes).Permute(0, 2, 1, 3)                         // [D, N, H, lanes]
-	weights := q.MatMul(k).SoftMax(s.Mask, float32(1/math.Sqrt(float64(headDim))))      // [T, N, H, lanes]
+	q = q.Reshape(headDim, h, s.n, s.lanes).Permute(0, 2, 1, 3) // [D, N, H, lanes]
+	scale := float32(1 / math.Sqrt(float64(headDim)))
+	if s.cache.flash {
+		return q.FlashAttention(k, v, s.Mask, scale).Reshape(headDim*h, s.n*s.lanes) // [D, H, N, lanes]
+	}
+	weights := q.MatMul(k).SoftMax(s.Mask, scale)                                       // [T, N, H, lanes]
 	return weights.MatMul(v).Permute(0, 2, 1, 3).Cont().Reshape(headDim*h, s.n*s.lanes) // [D, N, H, lanes] -> [D, H, N, lanes]
 }

@@ -5,10 +5,12 @@ import (
 
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/half"
 )
 
 // Cache holds the keys and values of the positions seen so far, for each layer of a stack, of one sequence or of several
-// (lanes). Values lie transposed, so that weighing them reads each channel's positions in a row.
+// (lanes). Values lie transposed, so that weighing them reads each channel's positions in a row, or, for flash attention,
+// like the keys.
 //
 // A position goes to a slot: for a full cache the slot is the position, for a ring it is the position
 // modulo the number of slots. The sums over the slots come out the same however the positions were
@@ -16,7 +18,8 @@ import (
 type Cache struct {
 	arena  *ggml.Arena
 	keys   []ggml.Tensor // [D·KV, slots, lanes]
-	values []ggml.Tensor // [slots, D·KV, lanes]
+	values []ggml.Tensor // [slots, D·KV, lanes]; for flash attention [D·KV, slots, lanes]
+	flash  bool
 	slots  int
 	head   int
 }
@@ -26,23 +29,38 @@ func NewCache(be *ggml.Backend, layers, slots int, t ggml.Type, c AttentionConfi
 	return NewCacheOf(be, layers, slots, 1, t, c)
 }
 
-// NewCacheOf is NewCache for several lanes. With Q8_0 only the keys are: values lie transposed, a block of them would be
-// of positions that come one after the other, so they have half precision.
+// NewCacheOf is NewCache for several lanes. With Q8_0 only the keys are, unless attention is flash: values that lie
+// transposed have half precision, since a block of them would be of positions that come one after the other.
 func NewCacheOf(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c AttentionConfig) (*Cache, error) {
-	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim}
-	values := t
-	if t == gguf.Q8_0 {
-		values = gguf.F16
-	}
-	for range layers {
-		k.keys = append(k.keys, k.arena.New(t, c.KVHeads*c.HeadDim, slots, lanes))
-		k.values = append(k.values, k.arena.New(values, slots, c.KVHeads*c.HeadDim, lanes))
-	}
+	k := newCache(be, layers, slots, lanes, t, c)
 	if err := k.arena.Alloc(); err != nil {
 		k.arena.Free()
 		return nil, err
 	}
 	return k, nil
+}
+
+// newCache declares a cache, which has no memory yet.
+func newCache(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c AttentionConfig) *Cache {
+	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim, flash: c.Flash}
+	channels := c.KVHeads * c.HeadDim
+	for range layers {
+		k.keys = append(k.keys, k.arena.New(t, channels, slots, lanes))
+		if c.Flash {
+			k.values = append(k.values, k.arena.New(c.ValueType(t), channels, slots, lanes))
+		} else {
+			k.values = append(k.values, k.arena.New(c.ValueType(t), slots, channels, lanes))
+		}
+	}
+	return k
+}
+
+// ValueType is the type of the values in a cache whose keys have type t.
+func (c AttentionConfig) ValueType(t ggml.Type) ggml.Type {
+	if t == gguf.Q8_0 && !c.Flash {
+		return ggml.F16
+	}
+	return t
 }
 
 // Slots is the number of positions that fit.
@@ -65,11 +83,16 @@ func (c *Cache) Free() {
 	}
 }
 
-// CopyLane takes over the first n positions of lane `from` of a cache of the same layers and type, which may be c itself.
+// CopyLane takes over the first n positions of lane `from` of a cache of the same layers, type and attention, which may be
+// c itself.
 func (c *Cache) CopyLane(to int, old *Cache, from, n int) {
 	for i := range c.keys {
 		copyRows(c.keys[i], to, old.keys[i], from, n, 1)
-		copyRows(c.values[i], to, old.values[i], from, 1, n)
+		if c.flash {
+			copyRows(c.values[i], to, old.values[i], from, n, 1)
+		} else {
+			copyRows(c.values[i], to, old.values[i], from, 1, n)
+		}
 	}
 }
 
@@ -104,7 +127,7 @@ func copyRows(dst ggml.Tensor, to int, src ggml.Tensor, from, rows, n int) {
 // each lane. Columns of activations are the positions of the first lane, then those of the second, and so on.
 type Span struct {
 	Positions ggml.Tensor // I32 [N·lanes], input: absolute positions, for the rotation
-	Mask      ggml.Tensor // F32 [window, N, 1, lanes or 1], input: 0 where a query may see a slot, -Inf elsewhere; none: all
+	Mask      ggml.Tensor // [window, N, 1, lanes or 1], input, F16 for flash attention, else F32: 0 where a query may see a slot, -Inf elsewhere; none: all
 
 	b       *ggml.Builder
 	cache   *Cache
@@ -114,9 +137,10 @@ type Span struct {
 	lane    int         // the first
 	lanes   int         // their number
 	slots   ggml.Tensor // I64 [N·lanes], input
-	places  ggml.Tensor // I64 [N·D·KV·lanes], input: slots of each value in the transposed cache
+	places  ggml.Tensor // I64 [N·D·KV·lanes], input: slots of each value in the transposed cache; none for flash attention
 	host    hostSpan
 	visible []float32
+	halves  []byte // visible, for a mask of F16
 }
 
 // hostSpan is the host's side of the inputs, kept so that a frame allocates nothing.
@@ -149,9 +173,10 @@ func (c *Cache) SpanOf(b *ggml.Builder, lanes, n, window int) *Span {
 	s.at = -1
 	s.input(b, lanes)
 	columns, channels := n*lanes, c.keys[0].Dim(0)
-	s.slots = b.Input("slots", ggml.I64, columns)
-	s.places = b.Input("places", ggml.I64, columns*channels)
-	s.host.slots, s.host.places = make([]int64, columns), make([]int64, columns*channels)
+	s.slots, s.host.slots = b.Input("slots", ggml.I64, columns), make([]int64, columns)
+	if !c.flash {
+		s.places, s.host.places = b.Input("places", ggml.I64, columns*channels), make([]int64, columns*channels)
+	}
 	return s
 }
 
@@ -162,29 +187,51 @@ func (c *Cache) span(b *ggml.Builder, lane, lanes, n, window int) *Span {
 
 // input declares the mask, for each lane or one for all.
 func (s *Span) input(b *ggml.Builder, lanes int) {
-	s.Mask = b.Input("mask", ggml.F32, s.window, s.n, 1, lanes)
+	t := ggml.F32
 	s.visible = make([]float32, s.window*s.n*lanes)
+	if s.cache.flash {
+		t, s.halves = ggml.F16, make([]byte, 2*len(s.visible))
+	}
+	s.Mask = b.Input("mask", t, s.window, s.n, 1, lanes)
 }
 
 // Extend stores the new keys k [D, KV, N·lanes] and values v [D·KV, N·lanes] of a layer and returns all keys
-// [D, T, KV, lanes] and values [T, D, KV, lanes] in the window.
+// [D, T, KV, lanes] and values [T, D, KV, lanes], for flash attention [D, T, KV, lanes], in the window.
 func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 	kc, vc := s.b.Use(s.cache.keys[layer]), s.b.Use(s.cache.values[layer])
 	channels, slots, kv := kc.Dim(0), kc.Dim(1), kc.Dim(0)/s.cache.head
-	if s.at >= 0 {
+	switch {
+	case s.at >= 0:
 		kc, vc = kc.Slice(2, s.lane, s.lanes), vc.Slice(2, s.lane, s.lanes)
-		k.Reshape(channels, s.n, s.lanes).CopyTo(kc.Slice(1, s.at, s.n))
-		v.Reshape(channels, s.n, s.lanes).Transpose().CopyTo(vc.Slice(0, s.at, s.n))
-	} else {
-		all, columns := kc.Dim(2), s.n*s.lanes
-		kc = k.Reshape(channels, columns).SetRows(kc.Reshape(channels, slots*all), s.slots).Reshape(channels, slots, all)
-		column := v.Reshape(1, channels*columns) // each value is a row of its own
-		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(slots, channels, all)
-		kc, vc = kc.Slice(2, 0, s.lanes), vc.Slice(2, 0, s.lanes)
+		k, v = k.Reshape(channels, s.n, s.lanes), v.Reshape(channels, s.n, s.lanes)
+		k.CopyTo(kc.Slice(1, s.at, s.n))
+		if s.cache.flash {
+			v.CopyTo(vc.Slice(1, s.at, s.n))
+		} else {
+			v.Transpose().CopyTo(vc.Slice(0, s.at, s.n))
+		}
+	case s.cache.flash:
+		kc, vc = s.setRows(kc, k), s.setRows(vc, v)
+	default:
+		kc = s.setRows(kc, k)
+		column := v.Reshape(1, v.Elements()) // each value is a row of its own
+		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(slots, channels, vc.Dim(2))
+		vc = vc.Slice(2, 0, s.lanes)
 	}
 	keys = kc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3) // [D, KV, T, lanes] -> [D, T, KV, lanes]
-	values = vc.Slice(0, 0, s.window).SplitDim(1, kv)                   // [T, D, KV, lanes]
-	return keys, values
+	if s.cache.flash {
+		return keys, vc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3)
+	}
+	return keys, vc.Slice(0, 0, s.window).SplitDim(1, kv) // [T, D, KV, lanes]
+}
+
+// setRows writes the columns of x [D·KV, N·lanes], or as many, to their slots in a cache of rows [D·KV, slots, all lanes]
+// and returns the span's lanes of it.
+func (s *Span) setRows(cache, x ggml.Tensor) ggml.Tensor {
+	channels, slots, all := cache.Dim(0), cache.Dim(1), cache.Dim(2)
+	x = x.Reshape(channels, s.n*s.lanes)
+	cache = x.SetRows(cache.Reshape(channels, slots*all), s.slots).Reshape(channels, slots, all)
+	return cache.Slice(2, 0, s.lanes)
 }
 
 // SetFixed uploads the inputs of a FixedSpan; once is enough.
@@ -195,8 +242,17 @@ func (s *Span) SetFixed() {
 	s.Positions.SetI32(s.host.positions)
 	if s.Mask.Valid() {
 		s.setMask(0, func(q, slot int) bool { return slot <= s.at+q })
-		s.Mask.SetF32(s.visible)
+		s.uploadMask()
 	}
+}
+
+func (s *Span) uploadMask() {
+	if s.halves == nil {
+		s.Mask.SetF32(s.visible)
+		return
+	}
+	half.EncodeF16(s.halves, s.visible)
+	s.Mask.SetBytes(s.halves)
 }
 
 // Set uploads the inputs of a Span for the positions from first on, in a cache that is a ring if the positions outgrow
@@ -217,8 +273,10 @@ func (s *Span) SetLanes(first []int) {
 func (s *Span) upload() {
 	s.Positions.SetI32(s.host.positions)
 	s.slots.SetI64(s.host.slots)
-	s.places.SetI64(s.host.places)
-	s.Mask.SetF32(s.visible)
+	if s.places.Valid() {
+		s.places.SetI64(s.host.places)
+	}
+	s.uploadMask()
 }
 
 func (s *Span) setLane(lane, first, reach int) {
@@ -227,8 +285,10 @@ func (s *Span) setLane(lane, first, reach int) {
 		pos := first + i
 		slot, column := pos%slots, lane*s.n+i
 		s.host.positions[column], s.host.slots[column] = int32(pos), int64(lane*slots+slot)
-		for c := range channels {
-			s.host.places[column*channels+c] = int64((lane*channels+c)*slots + slot)
+		if s.places.Valid() {
+			for c := range channels {
+				s.host.places[column*channels+c] = int64((lane*channels+c)*slots + slot)
+			}
 		}
 	}
 	last := first + s.n - 1
