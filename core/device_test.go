@@ -42,6 +42,11 @@ func TestDevicePlacementsSpeakAlike(t *testing.T) {
 		assert.Greater(t, snr, float64(deviceSNR), where)
 		t.Logf("%s: %.1f dB\n%s", where, snr, e.Describe())
 	}
+	plain := engine(t, custom, on(device), func(o *core.Options) { o.NoFlashAttention = true })
+	assert.Contains(t, plain.Describe(), "flash attention off")
+	got, _, err := speak(plain, r)
+	require.NoError(t, err)
+	assert.Greater(t, golden.SNR(got, want), float64(deviceSNR), "without flash attention")
 }
 
 // TestDeviceStreamEqualsTheWhole: on one device the same codes come, and nearly the same samples: wide graphs and narrow

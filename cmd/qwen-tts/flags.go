@@ -118,7 +118,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.noFA, "no-fa", false, "disable flash attention")
 	f.BoolVar(&o.clampFP16, "clamp-fp16", false, "clamp hidden states to the range of FP16")
 	f.BoolVar(&o.codecBF16, "codec-bf16", false, "faster, coarser codec on CPUs that multiply BF16")
-	f.StringVar(&o.kvType, "kv-type", "auto", "keep keys and values as `type` auto, f32, f16 or q8_0 (keys only)")
+	f.StringVar(&o.kvType, "kv-type", "auto", "keep keys and values as `type` auto, f32, f16 or q8_0 (without flash attention the keys only)")
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")

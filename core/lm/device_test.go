@@ -84,11 +84,34 @@ func TestDeviceFlashAttention(t *testing.T) {
 	const name = "cv17_auto_dylan"
 	c, z := golden.Cases(t)[name], golden.Load(t, name)
 	rounded := gguf.Q8_0
-	for stage, opts := range map[string]lm.Options{"gpu/step_logits": {NoFlash: true}, "gpu_q8_0_cache/step_logits": {Cache: &rounded}} {
+	for stage, opts := range map[string]lm.Options{"gpu/talker_hidden": {NoFlash: true}, "gpu_q8_0_cache/talker_hidden": {Cache: &rounded}} {
 		m := loadWith(t, be, c.Model, "F32", opts)
 		assert.Equal(t, !opts.NoFlash, m.Talker.Flash && m.Predictor.Flash, m.Describe())
-		got := m.teacherForced(t, c, z, 1)["step_logits"]
-		want, _ := z.F32("step_logits")
+		got := m.teacherForced(t, c, z, 1)["talker_hidden"]
+		want, _ := z.F32("talker_hidden")
 		golden.Check(t, stage, got, want[:len(got)])
 	}
+}
+
+// TestDeviceLanes: lanes computed together have on a device, too, the logits that they have alone, closely: kernels for
+// several columns may round otherwise than those for one.
+func TestDeviceLanes(t *testing.T) {
+	m := load(t, testenv.Device(t), "tiny-customvoice-06", "F32").Model
+	alone, beside := sequences(m, 3), sequences(m, 3)
+	for i := range alone {
+		alone[i].frames, beside[i].frames = 4, 4
+		alone[i].alone(t, m)
+	}
+	together(t, m, beside, 3)
+	compared := 0
+	for i, s := range alone {
+		for frame, want := range s.logits {
+			assert.Greater(t, cosine(want, beside[i].logits[frame]), .9999, "sequence %d, frame %d", i, frame)
+			compared++
+			if !slices.Equal(s.codes[frame], beside[i].codes[frame]) {
+				break // a near tie: another history from here on
+			}
+		}
+	}
+	assert.Greater(t, compared, 6)
 }
