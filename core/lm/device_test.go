@@ -99,7 +99,7 @@ func TestDeviceLanes(t *testing.T) {
 	m := load(t, testenv.Device(t), "tiny-customvoice-06", "F32").Model
 	alone, beside := sequences(m, 3), sequences(m, 3)
 	for i := range alone {
-		alone[i].frames, beside[i].frames = 4, 4
+		alone[i].frames, beside[i].frames = 2, 2
 		alone[i].alone(t, m)
 	}
 	together(t, m, beside, 3)
@@ -113,5 +113,5 @@ func TestDeviceLanes(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, compared, 6)
+	assert.Greater(t, compared, 3)
 }
