@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
 )
 
 // run calls the command in this process.
@@ -20,24 +20,6 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 	var out, errs bytes.Buffer
 	code = (&app{stdout: &out, stderr: &errs}).run(ctx, args)
 	return code, out.String(), errs.String()
-}
-
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
 }
 
 func TestHelpNamesEveryFlag(t *testing.T) {
@@ -88,7 +70,7 @@ func TestUsageErrors(t *testing.T) {
 			assert.True(t, strings.HasPrefix(errs, "qwen-codec: "), errs)
 			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %q", errs)
 			assert.Empty(t, stdout)
-			assert.Empty(t, names(t, dir))
+			assert.Empty(t, testenv.Names(t, dir))
 		})
 	}
 }

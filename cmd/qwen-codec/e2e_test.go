@@ -50,7 +50,7 @@ func mustRun(t *testing.T, args ...string) (stdout, stderr string) {
 // clip copies a golden recording into a fresh folder.
 func clip(t *testing.T, name string) (path string) {
 	t.Helper()
-	return file(t, t.TempDir(), name+".wav", content(t, golden.Path(t, "audio", name+"_24k.wav")))
+	return file(t, t.TempDir(), name+".wav", testenv.Content(t, golden.Path(t, "audio", name+"_24k.wav")))
 }
 
 func file(t *testing.T, dir, name, data string) string {
@@ -78,7 +78,7 @@ func TestEncodesLikeTheReference(t *testing.T) {
 	stdout, stderr := mustRun(t, tiny(t, "-i", in, "--talker", talker)...)
 	assert.Empty(t, stderr)
 	rvq, spk := sibling(in, ".rvq"), sibling(in, ".spk")
-	assert.Equal(t, []string{"sweep.rvq", "sweep.spk", "sweep.wav"}, names(t, filepath.Dir(in)))
+	assert.Equal(t, []string{"sweep.rvq", "sweep.spk", "sweep.wav"}, testenv.Names(t, filepath.Dir(in)))
 
 	codes, err := voicefile.ReadCodes(rvq, codebooks, entries)
 	require.NoError(t, err)
@@ -110,8 +110,8 @@ func TestDecodesWhatItEncoded(t *testing.T) {
 	dir := filepath.Dir(in)
 	rvq := filepath.Join(dir, "other.rvq")
 	mustRun(t, tiny(t, "-i", in, "-o", rvq)...)
-	assert.Equal(t, []string{"other.rvq", "speech.wav"}, names(t, dir), "no talker, no vector")
-	packed := content(t, rvq)
+	assert.Equal(t, []string{"other.rvq", "speech.wav"}, testenv.Names(t, dir), "no talker, no vector")
+	packed := testenv.Content(t, rvq)
 	assert.Len(t, packed, 25*codebooks*9/8, "9 bits for 512 entries")
 
 	stdout, _ := mustRun(t, tiny(t, "-i", rvq)...)
@@ -119,16 +119,16 @@ func TestDecodesWhatItEncoded(t *testing.T) {
 	assert.Equal(t, wav+": 48000 samples, 2.00 s\n", stdout)
 	for format, size := range map[string]int{"wav16": 2, "wav24": 3, "wav32": 4} {
 		mustRun(t, tiny(t, "-i", rvq, "--format", format)...)
-		assert.Len(t, content(t, wav), 44+25*1920*size, "replaced, as %s", format)
+		assert.Len(t, testenv.Content(t, wav), 44+25*1920*size, "replaced, as %s", format)
 		streamed, stderr := mustRun(t, tiny(t, "-i", rvq, "--format", format, "-o", "-")...)
 		assert.Empty(t, stderr)
-		assert.Equal(t, content(t, wav)[44:], streamed[44:], "nothing else on stdout")
+		assert.Equal(t, testenv.Content(t, wav)[44:], streamed[44:], "nothing else on stdout")
 	}
 
 	code, _, stderr := run(t.Context(), tiny(t, "-i", rvq, "--no-clobber")...)
 	assert.Equal(t, cli.ExitUsage, code)
 	assert.Contains(t, stderr, "exists")
-	assert.Equal(t, packed, content(t, rvq))
+	assert.Equal(t, packed, testenv.Content(t, rvq))
 }
 
 // TestDecodesLikeTheReference packs the reference's codes and compares the audio.
@@ -157,13 +157,13 @@ func TestOneVoiceFile(t *testing.T) {
 	stdout, stderr := mustRun(t, tiny(t, "-i", in, "--talker", talker, "--voice", qvoice, "--ref-text", text)...)
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "voice for Qwen3-TTS-12Hz-1.7B-Base (1.7b, width 256): vector of 256 values, 25 frames of 16 codes, 2.00 s, transcript of 26 characters")
-	assert.ElementsMatch(t, []string{"speech.txt", "speech.wav", "声.qvoice"}, names(t, dir), "instead of side files")
+	assert.ElementsMatch(t, []string{"speech.txt", "speech.wav", "声.qvoice"}, testenv.Names(t, dir), "instead of side files")
 
 	v, err := voicefile.ReadVoice(qvoice)
 	require.NoError(t, err)
 	assert.Equal(t, "The quick brown fox jumps.", v.Transcript)
 	assert.Equal(t, cli.Banner(version), v.Tool)
-	first := content(t, qvoice)
+	first := testenv.Content(t, qvoice)
 
 	// With -o, both; they hold the same.
 	rvq := filepath.Join(dir, "x.rvq")
@@ -259,17 +259,17 @@ func TestFailures(t *testing.T) {
 	talker := golden.GGUF(t, tinyTalker, "F32")
 	codec := golden.GGUF(t, tinyCodec, "F32")
 	put := func(name, data string) string { return file(t, dir, name, data) }
-	wav := content(t, speech)
+	wav := testenv.Content(t, speech)
 	silence := wavFile(t, "silence.wav", 24000, make([]float32, 24000))
 	short := wavFile(t, "short.wav", 24000, glide(1919))
 	long := wavFile(t, "long.wav", 8000, glide((core.MaxReferenceSeconds+1)*8000))
 	nan := wavFile(t, "nan.wav", 24000, glide(24000))
-	data := []byte(content(t, nan))
+	data := []byte(testenv.Content(t, nan))
 	binary.LittleEndian.PutUint32(data[44+4*777:], math.Float32bits(float32(math.NaN())))
 	require.NoError(t, os.WriteFile(nan, data, 0o600))
 	good := filepath.Join(dir, "good.qvoice")
 	mustRun(t, tiny(t, "-i", speech, "--talker", talker, "--voice", good)...)
-	qvoice := content(t, good)
+	qvoice := testenv.Content(t, good)
 
 	for name, tc := range map[string]struct {
 		args []string
@@ -305,12 +305,12 @@ func TestFailures(t *testing.T) {
 		"threads":             {[]string{"-i", speech, "--threads", "-1"}, cli.ExitUsage, "thread"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := names(t, dir)
+			before := testenv.Names(t, dir)
 			code, _, stderr := run(t.Context(), tiny(t, tc.args...)...)
 			assert.Equal(t, tc.code, code, stderr)
 			assert.Contains(t, stderr, tc.want)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
-			assert.Equal(t, before, names(t, dir), "nothing is left behind")
+			assert.Equal(t, before, testenv.Names(t, dir), "nothing is left behind")
 		})
 	}
 
@@ -326,11 +326,11 @@ func TestTheInputIsNeverReplaced(t *testing.T) {
 	in := clip(t, "speech")
 	link := sibling(in, ".rvq")
 	require.NoError(t, os.Symlink(in, link))
-	before := content(t, in)
+	before := testenv.Content(t, in)
 	code, _, stderr := run(t.Context(), tiny(t, "-i", in)...)
 	assert.Equal(t, cli.ExitUsage, code)
 	assert.Contains(t, stderr, "is the input and would be replaced")
-	assert.Equal(t, before, content(t, in))
+	assert.Equal(t, before, testenv.Content(t, in))
 }
 
 func TestTrim(t *testing.T) {
@@ -352,7 +352,7 @@ func TestCheck(t *testing.T) {
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "12000 Hz")
 	assert.Contains(t, stdout, "resample 12000 Hz to 24000 Hz (48000 samples); encode 25 frames of 1920 samples")
-	assert.Len(t, names(t, filepath.Dir(in)), 1, "nothing is written")
+	assert.Len(t, testenv.Names(t, filepath.Dir(in)), 1, "nothing is written")
 
 	stdout, _ = mustRun(t, "--check", in, "--ref-text", text, "--json", "--trim-ref")
 	var r clipReport
@@ -401,7 +401,7 @@ func TestInterrupted(t *testing.T) {
 	code, _, stderr := run(ctx, tiny(t, "-i", in)...)
 	assert.Equal(t, 130, code)
 	assert.Equal(t, "qwen-codec: stopped\n", stderr)
-	assert.Len(t, names(t, filepath.Dir(in)), 1, "nothing is left behind")
+	assert.Len(t, testenv.Names(t, filepath.Dir(in)), 1, "nothing is left behind")
 }
 
 func TestFullDisk(t *testing.T) {

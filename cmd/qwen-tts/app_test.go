@@ -12,25 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
 )
-
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
-}
 
 // run calls the command in this process.
 func run(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
@@ -108,7 +91,7 @@ func TestUsageErrors(t *testing.T) {
 			assert.True(t, strings.HasPrefix(errs, "qwen-tts: "), errs)
 			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %q", errs)
 			assert.Empty(t, stdout)
-			assert.Empty(t, names(t, filepath.Dir(out)), "no file is left")
+			assert.Empty(t, testenv.Names(t, filepath.Dir(out)), "no file is left")
 		})
 	}
 }
@@ -130,7 +113,7 @@ func TestMissingModel(t *testing.T) {
 		assert.Equal(t, cli.ExitModel, code, errs)
 		assert.Contains(t, errs, "none.gguf")
 		assert.Empty(t, stdout)
-		assert.Empty(t, names(t, dir))
+		assert.Empty(t, testenv.Names(t, dir))
 	}
 }
 

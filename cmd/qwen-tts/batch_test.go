@@ -14,13 +14,14 @@ import (
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
 // result reads a result file.
 func result(t *testing.T, dir, name string) (r itemResult) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(content(t, filepath.Join(dir, name+".json"))), &r))
+	require.NoError(t, json.Unmarshal([]byte(testenv.Content(t, filepath.Join(dir, name+".json"))), &r))
 	return r
 }
 
@@ -42,10 +43,10 @@ func TestBatchSpeaksLikeSingles(t *testing.T) {
 	lines = append(lines, `{"id": "greedy", "text": "Hello.", "greedy": true, "lang": "en", "instruct": "calm", "format": "wav32", "max_new_tokens": 4}`)
 	_, stderr := mustRun(t, "", vivian(t, "--batch", items(t, lines...), "--out-dir", dir, "--concurrency", "3")...)
 	assert.Contains(t, stderr, "qwen-tts: 7 items: 7 spoken, 0 were done before, 0 failed; ")
-	assert.Len(t, names(t, dir), 14, "nothing but audio and results")
+	assert.Len(t, testenv.Names(t, dir), 14, "nothing but audio and results")
 
 	mustRun(t, "Sentence number 4.", vivian(t, "--seed", "4", "--max-new", "7", "-o", single)...)
-	assertClose(t, decode(t, content(t, single)), decode(t, content(t, filepath.Join(dir, "s4.wav"))))
+	assertClose(t, decode(t, testenv.Content(t, single)), decode(t, testenv.Content(t, filepath.Join(dir, "s4.wav"))))
 	r := result(t, dir, "s4")
 	assert.True(t, r.OK)
 	assert.Nil(t, r.Error)
@@ -55,7 +56,7 @@ func TestBatchSpeaksLikeSingles(t *testing.T) {
 	assert.Greater(t, r.Total, 0.0)
 
 	mustRun(t, "Hello.", vivian(t, "--greedy", "--lang", "en", "--instruct", "calm", "--format", "wav32", "--max-new", "4", "-o", single)...)
-	assertClose(t, decode(t, content(t, single)), decode(t, content(t, filepath.Join(dir, "greedy.wav"))))
+	assertClose(t, decode(t, testenv.Content(t, single)), decode(t, testenv.Content(t, filepath.Join(dir, "greedy.wav"))))
 }
 
 func TestBatchResumes(t *testing.T) {
@@ -63,7 +64,7 @@ func TestBatchResumes(t *testing.T) {
 	one, two, three := `{"id": "one", "text": "One.", "max_new": 3}`, `{"id": "two", "text": "Two.", "max_new": 3}`, `{"id": "three", "text": "Three.", "max_new": 3}`
 	args := func(lines ...string) []string { return vivian(t, "--batch", items(t, lines...), "--out-dir", dir) }
 	mustRun(t, "", args(one, two)...)
-	before := content(t, filepath.Join(dir, "two.json"))
+	before := testenv.Content(t, filepath.Join(dir, "two.json"))
 
 	_, stderr := mustRun(t, "", args(one, two)...)
 	assert.Contains(t, stderr, "2 items: 0 spoken, 2 were done before, 0 failed\n")
@@ -71,7 +72,7 @@ func TestBatchResumes(t *testing.T) {
 	changed := strings.Replace(one, "One.", "Another one.", 1)
 	_, stderr = mustRun(t, "", args(changed, two, three)...)
 	assert.Contains(t, stderr, "3 items: 2 spoken, 1 were done before, 0 failed")
-	assert.Equal(t, before, content(t, filepath.Join(dir, "two.json")))
+	assert.Equal(t, before, testenv.Content(t, filepath.Join(dir, "two.json")))
 
 	require.NoError(t, os.Truncate(filepath.Join(dir, "two.wav"), 10))
 	require.NoError(t, os.Remove(filepath.Join(dir, "three.wav")))
@@ -99,7 +100,7 @@ func TestBatchGoesOnAfterFailures(t *testing.T) {
 	code, stdout, stderr := run(t.Context(), "", vivian(t, "--batch", path, "--out-dir", dir)...)
 	assert.Equal(t, cli.ExitPartial, code, stderr)
 	assert.Empty(t, stdout)
-	assert.ElementsMatch(t, []string{"good.wav", "good.json", "last.wav", "last.json", "nobody.json", "cloned.json", "endless.json"}, names(t, dir))
+	assert.ElementsMatch(t, []string{"good.wav", "good.json", "last.wav", "last.json", "nobody.json", "cloned.json", "endless.json"}, testenv.Names(t, dir))
 	for _, want := range []string{
 		`failed: line 2 (nobody): speaker: `, `failed: line 3 (typo): unknown field "sped"; there are id, `, "failed: line 4: id: missing\n",
 		"failed: line 5: not a JSON object: ", `failed: line 6 (GOOD): id: "GOOD" would have the files of line 1`,
@@ -121,7 +122,7 @@ func TestBatchGoesOnAfterFailures(t *testing.T) {
 	code, _, stderr = run(t.Context(), "", vivian(t, "--batch", path, "--out-dir", dir)...)
 	assert.Equal(t, cli.ExitPartial, code)
 	assert.Contains(t, stderr, "9 items: 1 spoken, 1 were done before, 7 failed")
-	assert.NotContains(t, names(t, dir), "good.wav", "that of the text before is not taken for this one's")
+	assert.NotContains(t, testenv.Names(t, dir), "good.wav", "that of the text before is not taken for this one's")
 	assert.True(t, result(t, dir, "nobody").OK)
 }
 
@@ -135,13 +136,13 @@ func TestBatchFailFast(t *testing.T) {
 	assert.Equal(t, cli.ExitPartial, code, stderr)
 	assert.Contains(t, stderr, "failed: line 2 (b): text: missing\n")
 	assert.Contains(t, stderr, "2 items: 0 spoken, 0 were done before, 1 failed, 1 left")
-	assert.Empty(t, names(t, dir))
+	assert.Empty(t, testenv.Names(t, dir))
 
 	late := items(t, `{"id": "a", "text": "A.", "speaker": "nobody"}`, `{"id": "b", "text": "B."}`, `{"id": "c", "text": "C."}`)
 	code, _, stderr = run(t.Context(), "", vivian(t, "--batch", late, "--out-dir", dir, "--fail-fast", "--concurrency", "1")...)
 	assert.Equal(t, cli.ExitPartial, code, stderr)
 	assert.Contains(t, stderr, "3 items: 0 spoken, 0 were done before, 1 failed, 2 left")
-	assert.Equal(t, []string{"a.json"}, names(t, dir))
+	assert.Equal(t, []string{"a.json"}, testenv.Names(t, dir))
 }
 
 // A result that cannot be written ends the run: nothing that follows could be kept.
@@ -155,7 +156,7 @@ func TestBatchEndsWhereResultsCannotBeKept(t *testing.T) {
 	assert.Contains(t, stderr, "failed: line 1 (a): ")
 	assert.Contains(t, stderr, "b.json")
 	assert.Equal(t, "io", result(t, dir, "a").Error.Kind)
-	assert.NotContains(t, names(t, dir), "c.json")
+	assert.NotContains(t, testenv.Names(t, dir), "c.json")
 }
 
 // Ctrl-C leaves what is done, nothing of what is not, and the next run goes on from there.
@@ -174,7 +175,7 @@ func TestBatchInterrupted(t *testing.T) {
 	assert.Equal(t, 130, code, stderr)
 	assert.Contains(t, stderr, "3 items: 1 spoken, 0 were done before, 0 failed, 2 left; ")
 	assert.True(t, strings.HasSuffix(stderr, "qwen-tts: stopped\n"), stderr)
-	assert.ElementsMatch(t, []string{"short.wav", "short.json"}, names(t, dir))
+	assert.ElementsMatch(t, []string{"short.wav", "short.json"}, testenv.Names(t, dir))
 
 	_, stderr = mustRun(t, "", vivian(t, "--batch", path, "--out-dir", dir, "--max-new", "4")...)
 	assert.Contains(t, stderr, "3 items: 2 spoken, 1 were done before, 0 failed")
@@ -199,7 +200,7 @@ func TestBatchVoices(t *testing.T) {
 	single := filepath.Join(t.TempDir(), "x.wav")
 	for id, args := range map[string][]string{"shared": nil, "own": {"--ref-text", transcript}, "vector": {"--x-vector-only"}} {
 		mustRun(t, "Hello.", tiny(t, "tiny-base-17", append(args, "--seed", "1", "--max-new", "4", "--ref-wav", clip, "-o", single)...)...)
-		assertClose(t, decode(t, content(t, single)), decode(t, content(t, filepath.Join(dir, id+".wav"))))
+		assertClose(t, decode(t, testenv.Content(t, single)), decode(t, testenv.Content(t, filepath.Join(dir, id+".wav"))))
 	}
 }
 

@@ -91,8 +91,8 @@ func TestSpeaksLikeTheReference(t *testing.T) {
 	assert.Equal(t, wantCodes, codes.I32)
 
 	wantWAV, _ := want.F32("wav")
-	assert.GreaterOrEqual(t, golden.SNR(decode(t, content(t, out)), wantWAV), 80.0)
-	assert.ElementsMatch(t, []string{"出力.wav", "dump"}, names(t, dir), "nothing else is left")
+	assert.GreaterOrEqual(t, golden.SNR(decode(t, testenv.Content(t, out)), wantWAV), 80.0)
+	assert.ElementsMatch(t, []string{"出力.wav", "dump"}, testenv.Names(t, dir), "nothing else is left")
 }
 
 // A voice in side files: the x-vector and the codes of the reference, and its transcript.
@@ -143,7 +143,7 @@ func TestStreamEqualsFile(t *testing.T) {
 	mustRun(t, "Hello there.", vivian(t, "--max-new", "9", "-o", out)...)
 	stream, _ := mustRun(t, "Hello there.\n", vivian(t, "--max-new", "9", "-o", "-")...)
 
-	file := content(t, out)
+	file := testenv.Content(t, out)
 	assertClose(t, decode(t, file), decode(t, stream))
 	require.Len(t, file, 44+2*9*samplesPerFrame)
 	riff, data := riffSizes(file)
@@ -210,7 +210,7 @@ func TestCodedFormats(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 5*samplesPerFrame, clip.Frames(), name)
 	}
-	assert.ElementsMatch(t, []string{"a.mp3", "a.opus", "a.flac", "a.ogg"}, names(t, dir))
+	assert.ElementsMatch(t, []string{"a.mp3", "a.opus", "a.flac", "a.ogg"}, testenv.Names(t, dir))
 	out, _ := mustRun(t, "Hi", vivian(t, "--max-new", "5", "-o", "-", "--format", "flac")...)
 	clip, err := audio.Decode([]byte(out), "")
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestLong(t *testing.T) {
 		assert.Contains(t, stderr, fmt.Sprintf("warning: piece %d of 4: %s: cut off at 3 frames", i+1, piece))
 		assert.Contains(t, stderr, "or raise --max-new", "which was given")
 	}
-	assertClose(t, want, decode(t, content(t, out)))
+	assertClose(t, want, decode(t, testenv.Content(t, out)))
 	assert.Equal(t, 4, strings.Count(stderr, "\n"), stderr)
 
 	stream, stderr := mustRun(t, tale, taleArgs(t, "-o", "-", "--progress")...)
@@ -383,7 +383,7 @@ func TestInterruptedWhileSpeaking(t *testing.T) {
 		assert.Equal(t, 130, code)
 		assert.Contains(t, stderr.String(), "qwen-tts: stopped\n")
 		assert.Less(t, stdout.Len(), 44+10*2*samplesPerFrame, "it stops within a frame or two")
-		assert.Empty(t, names(t, dir))
+		assert.Empty(t, testenv.Names(t, dir))
 	}
 }
 

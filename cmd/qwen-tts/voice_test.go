@@ -15,6 +15,7 @@ import (
 	"github.com/libqwen/libqwen/core/voicefile"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/cli"
+	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
 )
 
@@ -60,7 +61,7 @@ func TestAKeptVoiceSpeaksLikeItsRecording(t *testing.T) {
 	require.NoError(t, voicefile.WriteCodes(rvq, v.Codes, 16, 512))
 	again := filepath.Join(dir, "again.qvoice")
 	assert.Equal(t, continued, speak("--ref-spk", spk, "--ref-rvq", rvq, "--ref-text", text, "--save-voice", again))
-	assert.Equal(t, content(t, qvoice), content(t, again), "side files become the same voice")
+	assert.Equal(t, testenv.Content(t, qvoice), testenv.Content(t, again), "side files become the same voice")
 	assert.Equal(t, vector, speak("--ref-spk", spk))
 
 	// Without -o the voice is all that is made, and stdin is not read.
@@ -132,13 +133,13 @@ func TestDesignedVoice(t *testing.T) {
 	assert.Contains(t, v.Transcript, "Guten Abend")
 	assert.GreaterOrEqual(t, len(v.Codes), 2)
 	spoken, _ := mustRun(t, "Moin.", cloning(t, "--lang", "german", "--voice", qvoice, "-o", "-")...)
-	assertClose(t, decode(t, content(t, out)), decode(t, spoken))
+	assertClose(t, decode(t, testenv.Content(t, out)), decode(t, spoken))
 
 	// The same again, without speaking and with another text: the seed makes the voice.
-	before := content(t, qvoice)
+	before := testenv.Content(t, qvoice)
 	stdout, _ := mustRun(t, "", design...)
 	assert.Empty(t, stdout)
-	assert.Equal(t, before, content(t, qvoice))
+	assert.Equal(t, before, testenv.Content(t, qvoice))
 	mustRun(t, "", slices.Concat(design, []string{"--anchor-text", "Ahoi."})...)
 	v, err = voicefile.ReadVoice(qvoice)
 	require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestDesignedVoice(t *testing.T) {
 	// Without a file: design and speak.
 	i := slices.Index(design, "--save-voice")
 	spoken, _ = mustRun(t, "Moin.", slices.Concat(design[:i], []string{"-o", "-"})...)
-	assertClose(t, decode(t, content(t, out)), decode(t, spoken))
+	assertClose(t, decode(t, testenv.Content(t, out)), decode(t, spoken))
 }
 
 // A model that finds no end spoke something else than the text, or not all of it: the transcript would be wrong.
@@ -188,7 +189,7 @@ func TestDesignFailures(t *testing.T) {
 			code, _, stderr := run(t.Context(), "", args...)
 			assert.Equal(t, tc.code, code, stderr)
 			assert.Contains(t, stderr, tc.want)
-			assert.Empty(t, names(t, dir), "nothing is left behind")
+			assert.Empty(t, testenv.Names(t, dir), "nothing is left behind")
 			if tc.code == cli.ExitMode || tc.code == cli.ExitModel {
 				assert.NotContains(t, stderr, "anchor:", "a wrong model is noticed before anything is spoken")
 			}
@@ -206,7 +207,7 @@ func TestVoiceFileFailures(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 		return path
 	}
-	data := content(t, good)
+	data := testenv.Content(t, good)
 	v, err := voicefile.ReadVoice(good)
 	require.NoError(t, err)
 	v.Codes = nil

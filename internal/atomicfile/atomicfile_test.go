@@ -11,30 +11,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
+	"github.com/libqwen/libqwen/internal/testenv"
+)
 
 func write(t *testing.T, f *File, data string) {
 	t.Helper()
 	_, err := io.WriteString(f.Writer(), data)
 	require.NoError(t, err)
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
 }
 
 func TestAppearsWhole(t *testing.T) {
@@ -48,8 +32,8 @@ func TestAppearsWhole(t *testing.T) {
 	assert.NoFileExists(t, path, "before Commit")
 	require.NoError(t, f.Commit())
 	f.Discard()
-	assert.Equal(t, []string{"声音.wav"}, names(t, dir))
-	assert.Equal(t, "audio", content(t, path))
+	assert.Equal(t, []string{"声音.wav"}, testenv.Names(t, dir))
+	assert.Equal(t, "audio", testenv.Content(t, path))
 }
 
 // TestLongNames: a name that the file system allows is one that can be written, whatever is added to it meanwhile.
@@ -57,9 +41,9 @@ func TestLongNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{strings.Repeat("a", 251) + ".wav", strings.Repeat("声", 83) + ".wav"} {
 		require.NoError(t, Write(filepath.Join(dir, name), []byte("audio")))
-		assert.Equal(t, "audio", content(t, filepath.Join(dir, name)))
+		assert.Equal(t, "audio", testenv.Content(t, filepath.Join(dir, name)))
 	}
-	assert.Len(t, names(t, dir), 2)
+	assert.Len(t, testenv.Names(t, dir), 2)
 }
 
 func TestDiscardLeavesNothing(t *testing.T) {
@@ -71,8 +55,8 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	write(t, f, "half")
 	f.Discard()
 	f.Discard()
-	assert.Equal(t, []string{"out.wav"}, names(t, dir))
-	assert.Equal(t, "before", content(t, path), "what was there stays")
+	assert.Equal(t, []string{"out.wav"}, testenv.Names(t, dir))
+	assert.Equal(t, "before", testenv.Content(t, path), "what was there stays")
 }
 
 func TestReplacesAndKeepsTheMode(t *testing.T) {
@@ -86,7 +70,7 @@ func TestReplacesAndKeepsTheMode(t *testing.T) {
 	require.NoError(t, os.Symlink(path, link))
 	require.NoError(t, Write(link, []byte("after")))
 
-	assert.Equal(t, "after", content(t, path), "the file behind the link")
+	assert.Equal(t, "after", testenv.Content(t, path), "the file behind the link")
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
 	assert.NotZero(t, info.Mode()&os.ModeSymlink, "the link is still one")
@@ -118,5 +102,5 @@ func TestRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, path+":", "the name that was asked for")
 		assert.ErrorAs(t, err, new(*fs.PathError))
 	}
-	assert.Empty(t, names(t, dir))
+	assert.Empty(t, testenv.Names(t, dir))
 }
