@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/core/lm"
+	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
@@ -91,6 +93,11 @@ func TestDeviceFlashAttention(t *testing.T) {
 		want, _ := z.F32("talker_hidden")
 		golden.Check(t, stage, got, want[:len(got)])
 	}
+	f, err := model.Open(golden.GGUF(t, c.Model, "F32"), lm.Architecture, "talker")
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = lm.Load(be, f, lm.Options{Cache: &rounded, NoFlash: true})
+	assert.ErrorIs(t, err, lm.ErrCache)
 }
 
 // TestDeviceLanes: lanes computed together have on a device, too, the logits that they have alone, closely: kernels for
