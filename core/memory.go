@@ -63,7 +63,7 @@ func (p *memoryPlan) total() uint64 {
 func (p *memoryPlan) short() bool { return p.available > 0 && p.total() > p.available }
 
 func (p memoryPlan) String() string {
-	s := fmt.Sprintf("%d syntheses of up to %d positions need at most %.0f MiB: %.0f for keys and values (%.0f while they grow), %.0f for intermediate results, %.0f for the codec",
+	s := fmt.Sprintf("%d at a time of up to %d positions need at most %.0f MiB: %.0f for keys and values (%.0f while they grow), %.0f for intermediate results, %.0f for the codec",
 		p.syntheses, p.positions, mib(p.total()), mib(uint64(p.syntheses)*p.cache), mib(uint64(p.syntheses)*p.cache*3/2), mib(p.graphs), mib(uint64(p.syntheses)*p.codec))
 	if p.available > 0 {
 		s += fmt.Sprintf("; %.0f MiB are available", mib(p.available))

@@ -37,7 +37,7 @@ func TestMemoryIsPlanned(t *testing.T) {
 	_, err = plan(maxBatch, config.Context)
 	assert.ErrorIs(t, err, ErrMemory)
 	assert.ErrorContains(t, err, "max_batch")
-	assert.ErrorContains(t, err, "1024 syntheses of up to")
+	assert.ErrorContains(t, err, "1024 at a time of up to")
 	assert.ErrorContains(t, err, "are available")
 
 	many := int(p.available/(3*codecBytes)) * 2 // a third is left for the caches

@@ -257,6 +257,9 @@ func (c *Client) retry(ctx context.Context, what string, try func() (further boo
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return err
 		}
+		if unknownHost(err) { // without a network there is no use in waiting
+			return fmt.Errorf("%w (without a network, HF_HUB_OFFLINE=1 takes what is cached; HF_ENDPOINT names another hub)", err)
+		}
 		if further {
 			n = 0
 		}
@@ -280,6 +283,12 @@ func transient(err error) bool {
 		return status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout || status.code >= 500
 	}
 	return errors.Is(err, ErrNetwork)
+}
+
+// unknownHost tells whether the name of the hub is not known.
+func unknownHost(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
 }
 
 // delay doubles from try to try, with some chance so that many clients do not come back at once; what the hub asks

@@ -3,9 +3,11 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -728,4 +730,19 @@ func TestProxy(t *testing.T) {
 	snap, err := pull(t, c, large)
 	require.NoError(t, err)
 	s.holds(t, snap, large)
+}
+
+// TestWithoutANetwork: a name that nobody knows is not asked for again and again.
+func TestWithoutANetwork(t *testing.T) {
+	var log bytes.Buffer
+	c, err := hub.New(hub.Config{Endpoint: "http://hub.invalid", CacheDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	_, err = c.List(t.Context(), hub.Ref{Repo: "org/model", Revision: hub.MainRevision})
+	require.Error(t, err)
+	var dns *net.DNSError
+	if !errors.As(err, &dns) || !dns.IsNotFound {
+		t.Skipf("the resolver is not to be had: %v", err)
+	}
+	assert.ErrorContains(t, err, "HF_ENDPOINT")
+	assert.NotContains(t, log.String(), "trying again")
 }
