@@ -177,7 +177,13 @@ func addLater(opts *core.Options, o C.qwen_options) error {
 		return nil
 	}
 	provider, err := text("options.onnx_provider", o.onnx_provider)
+	if err != nil {
+		return err
+	}
 	opts.ONNXProvider = provider
+	if reaches(p, unsafe.Offsetof(p.kv_type)) {
+		opts.KVType, err = text("options.kv_type", o.kv_type)
+	}
 	return err
 }
 

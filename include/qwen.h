@@ -208,6 +208,8 @@ struct qt_options {
     const char *onnx_provider;  /* NULL: what an ONNX vocoder runs on: QWEN_ONNX_PROVIDER, else "auto": the best
                                    execution provider that ONNX Runtime has. "cpu", "cuda", ...: that one or an
                                    error; "cuda,cpu": the first that works */
+    const char *kv_type;        /* NULL: how the attention's keys and values are kept: "auto" (fits the file), "f32",
+                                   "f16", or "q8_0": both with flash attention, else the keys alone */
 };
 
 /* Fills in the defaults above. `size` is sizeof(struct qt_options) of the caller. NULL is ignored. */

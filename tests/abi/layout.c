@@ -74,6 +74,7 @@ int main(void) {
     FIELD(qt_options, tokenizer_path);
     FIELD(qt_options, mode);
     FIELD(qt_options, onnx_provider);
+    FIELD(qt_options, kv_type);
 
     STRUCT(qt_progress);
     FIELD(qt_progress, struct_size);

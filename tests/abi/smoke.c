@@ -105,7 +105,7 @@ static void sized_defaults(void) {
     qt_options_init(&u.o, sizeof u.o);
     CHECK(u.o.struct_size == (int)sizeof u.o);
     CHECK(u.o.n_threads == 0 && !u.o.device && !u.o.ggml_dir && u.o.n_ctx == 0 && u.o.max_queue == 0);
-    CHECK(!u.o.mode && !u.o.onnx_provider);
+    CHECK(!u.o.mode && !u.o.onnx_provider && !u.o.kv_type);
     CHECK(u.bytes[sizeof u.o] == 0xA5);
 
     memset(&u, 0xA5, sizeof u);

@@ -695,6 +695,28 @@ static void onnx_provider(void) {
     qt_free(c);
 }
 
+static void kv_type(void) {
+    static const char *const kinds[4] = { "auto", "f32", "f16", "q8_0" };
+    struct qt_init_params p;
+    struct qt_options o;
+    int i;
+    qt_init_default_params(&p);
+    p.talker_path = talker_path;
+    p.codec_path = codec_path;
+    qt_options_init(&o, sizeof o);
+    o.kv_type = "q3";
+    CHECK(qt_init_ex(&p, &o) == NULL);
+    CHECK_ERROR("kv_type");
+    CHECK(qt_last_status() == QT_STATUS_INVALID_PARAMS);
+    for (i = 0; i < 4; i++) {
+        struct qt_context *c;
+        o.kv_type = kinds[i];
+        c = qt_init_ex(&p, &o);
+        CHECK(qt_num_codebooks(c) == 16);
+        qt_free(c);
+    }
+}
+
 /* A folder with a model by its usual name, and its codec: the mode that is asked for is found, others are not. */
 static void folders(void) {
     static const char *const modes[3] = { "base", "custom_voice", "voice_design" };
@@ -1189,6 +1211,7 @@ int main(int argc, char **argv) {
     RUN(options_that_cannot_be);
     RUN(options);
     RUN(onnx_provider);
+    RUN(kv_type);
     RUN(folders);
     RUN(voices);
     RUN(cancelled_extraction);

@@ -403,7 +403,7 @@ class TestReach:
         values = {
             "use_fa": False, "clamp_fp16": True, "max_batch": 2, "codec_chunk_sec": 1.5, "n_threads": 3, "device": "d",
             "ggml_dir": "g", "n_ctx": 4, "max_queue": 5, "predictor_path": "p", "tokenizer_path": "tok", "mode": "m",
-            "codec_bf16": True, "onnx_provider": "o",
+            "codec_bf16": True, "onnx_provider": "o", "kv_type": "k",
         }  # fmt: skip
         with pytest.raises(libqwen.QwenError):
             libqwen.TTS("t", "c", **values)

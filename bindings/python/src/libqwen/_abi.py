@@ -63,6 +63,7 @@ class qt_options(c.Structure):
         ("tokenizer_path", c.c_char_p),
         ("mode", c.c_char_p),
         ("onnx_provider", c.c_char_p),
+        ("kv_type", c.c_char_p),
     ]
 
 

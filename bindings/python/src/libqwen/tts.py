@@ -225,6 +225,7 @@ class TTS:
         codec_chunk_sec: float = 24.0,
         codec_bf16: bool = False,
         onnx_provider: str | None = None,
+        kv_type: str | None = None,
         ggml_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         """Loads ``talker`` (``qwen-talker-*.gguf``) and ``codec`` (``qwen-tokenizer-12hz-*.gguf``).
@@ -249,6 +250,7 @@ class TTS:
             codec_bf16: let the codec's convolutions round to BF16 where the CPU multiplies it: faster, coarser.
             onnx_provider: what an ONNX vocoder runs on: "cpu", "cuda", or several with commas between them to take the
                 first that works; None takes ``QWEN_ONNX_PROVIDER``, else the best.
+            kv_type: how the attention's keys and values are kept: "auto", "f32", "f16" or "q8_0" (less memory, coarser).
             ggml_dir: directory of ggml's shared libraries, instead of those that come with this package. The first one
                 used in a process stays.
         """
@@ -265,6 +267,7 @@ class TTS:
         options.tokenizer_path = encode_path("tokenizer_path", tokenizer_path)
         options.mode = encode("mode", mode)
         options.onnx_provider = encode("onnx_provider", onnx_provider)
+        options.kv_type = encode("kv_type", kv_type)
         options.n_threads = integer("n_threads", n_threads)
         options.device = encode("device", device)
         options.ggml_dir = encode_path("ggml_dir", ggml_dir)

@@ -104,10 +104,11 @@ pub struct qt_options {
     pub tokenizer_path: *const ::core::ffi::c_char,
     pub mode: *const ::core::ffi::c_char,
     pub onnx_provider: *const ::core::ffi::c_char,
+    pub kv_type: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 72usize];
+    ["Size of qt_options"][::core::mem::size_of::<qt_options>() - 80usize];
     ["Alignment of qt_options"][::core::mem::align_of::<qt_options>() - 8usize];
     [
         "Offset of field: qt_options::struct_size",
@@ -142,6 +143,9 @@ const _: () = {
     [
         "Offset of field: qt_options::onnx_provider",
     ][::core::mem::offset_of!(qt_options, onnx_provider) - 64usize];
+    [
+        "Offset of field: qt_options::kv_type",
+    ][::core::mem::offset_of!(qt_options, kv_type) - 72usize];
 };
 unsafe extern "C" {
     pub fn qt_options_init(options: *mut qt_options, size: usize);

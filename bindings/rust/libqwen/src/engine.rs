@@ -26,6 +26,7 @@ pub struct EngineBuilder {
     tokenizer: Option<PathBuf>,
     mode: Option<String>,
     onnx_provider: Option<String>,
+    kv_type: Option<String>,
     device: Option<String>,
     ggml_dir: Option<PathBuf>,
     params: sys::qt_init_params, // its pointers are set by open
@@ -53,6 +54,7 @@ impl EngineBuilder {
             tokenizer: None,
             mode: None,
             onnx_provider: None,
+            kv_type: None,
             device: None,
             ggml_dir: None,
             params,
@@ -147,6 +149,12 @@ impl EngineBuilder {
         self
     }
 
+    /// How the attention's keys and values are kept: `"auto"`, `"f32"`, `"f16"`, or `"q8_0"`, which takes less memory.
+    pub fn kv_type(mut self, kind: impl Into<String>) -> Self {
+        self.kv_type = Some(kind.into());
+        self
+    }
+
     /// Loads the models.
     pub fn open(&self) -> Result<Engine> {
         let talker = c_path("talker_path", &self.talker)?;
@@ -158,12 +166,14 @@ impl EngineBuilder {
         let ggml_dir = path("ggml_dir", &self.ggml_dir)?;
         let mode = string("mode", &self.mode)?;
         let onnx_provider = string("onnx_provider", &self.onnx_provider)?;
+        let kv_type = string("kv_type", &self.kv_type)?;
         let device = string("device", &self.device)?;
         let (mut params, mut options) = (self.params, self.options);
         (params.talker_path, params.codec_path) = (talker.as_ptr(), pointer(&codec));
         (options.device, options.ggml_dir) = (pointer(&device), pointer(&ggml_dir));
         (options.predictor_path, options.tokenizer_path) = (pointer(&predictor), pointer(&tokenizer));
         (options.mode, options.onnx_provider) = (pointer(&mode), pointer(&onnx_provider));
+        options.kv_type = pointer(&kv_type);
         // SAFETY: both structs are initialised, and their strings live until the end of this function.
         let ctx = unsafe { sys::qt_init_ex(&params, &options) };
         if ctx.is_null() {
