@@ -250,7 +250,7 @@ class TTS:
             codec_bf16: let the codec's convolutions round to BF16 where the CPU multiplies it: faster, coarser.
             onnx_provider: what an ONNX vocoder runs on: "cpu", "cuda", or several with commas between them to take the
                 first that works; None takes ``QWEN_ONNX_PROVIDER``, else the best.
-            kv_type: how the attention's keys and values are kept: "auto", "f32", "f16" or "q8_0" (less memory, coarser).
+            kv_type: how the attention's keys and values are kept: "auto", "f32", "f16" or "q8_0" (less memory).
             ggml_dir: directory of ggml's shared libraries, instead of those that come with this package. The first one
                 used in a process stays.
         """
