@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/internal/half"
 )
@@ -76,7 +77,7 @@ func TestRecodePlainTypes(t *testing.T) {
 	for _, from := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16} {
 		source := encode(x, from)
 		values := make([]float32, len(x))
-		require.NoError(t, widen(values, source, from))
+		require.NoError(t, ggml.Dequantize(from, values, source))
 		for _, to := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0} {
 			got, err := recode(source, from, to)
 			require.NoError(t, err)

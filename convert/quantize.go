@@ -197,7 +197,7 @@ func (p *piece) convert(s *Step, row, first int, data []byte, size int) error {
 	}
 	p.out = p.out[:size]
 	x := p.floats[:n]
-	if err := widen(x, data, s.From); err != nil {
+	if err := ggml.Dequantize(s.From, x, data); err != nil {
 		return err
 	}
 	if i := firstUnfit(x, s.To); i >= 0 {
@@ -208,21 +208,6 @@ func (p *piece) convert(s *Step, row, first int, data []byte, size int) error {
 	}
 	if i := s.To.FirstNonFinite(p.out); i >= 0 {
 		return inputf("the values from element %d on are too large for %v", first*row+i*s.To.BlockSize(), s.To)
-	}
-	return nil
-}
-
-// widen decodes data of any type.
-func widen(dst []float32, data []byte, t gguf.Type) error {
-	switch t {
-	case gguf.F32:
-		half.DecodeF32(dst, data)
-	case gguf.F16:
-		half.DecodeF16(dst, data)
-	case gguf.BF16:
-		half.DecodeBF16(dst, data)
-	default:
-		return ggml.Dequantize(t, dst, data)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ var lattice = map[string]string{
 	"core/speaker":   "core/audio core/nn ggml ggml/gguf",
 	"core/onnx":      "core/codec internal/dylib",
 
-	"ggml":          "ggml/gguf internal/dylib",
+	"ggml":          "ggml/gguf internal/dylib internal/half",
 	"ggml/kernels":  "ggml ggml/gguf internal/half",
 	"ggml/gguf":     "internal/half internal/mmap",
 	"internal/half": "",

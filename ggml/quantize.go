@@ -8,6 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
+	"github.com/libqwen/libqwen/internal/half"
 )
 
 // typeTraits is the start of struct ggml_type_traits.
@@ -64,27 +65,42 @@ func Quantize(t Type, dst []byte, x []float32, n int) error {
 	})
 }
 
-// Dequantize decodes blocks of any type that ggml can widen to F32; src must hold as many elements as dst has. Load must
-// have succeeded; several goroutines may do so at a time.
+// Dequantize decodes data of any type that can be widened to F32; src must hold as many elements as dst has. Blocks are
+// decoded by ggml: Load must have succeeded for them. Several goroutines may do so at a time.
 func Dequantize(t Type, dst []float32, src []byte) error {
-	tr, err := traits(t)
-	if err != nil {
-		return err
+	plain := widener(t)
+	var tr *typeTraits
+	if plain == nil {
+		var err error
+		if tr, err = traits(t); err != nil {
+			return err
+		}
 	}
 	size, err := t.RowBytes(int64(len(dst)))
 	if err != nil || size != int64(len(src)) {
 		return fmt.Errorf("ggml: %d bytes of %v for %d values", len(src), t, len(dst))
 	}
-	if len(dst) == 0 {
-		return nil
-	}
-	if t == F32 { // which has no converter
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), len(src)), src)
-		return nil
-	}
-	if tr.toFloat == 0 {
+	switch {
+	case len(dst) == 0:
+	case plain != nil:
+		plain(dst, src)
+	case tr.toFloat == 0:
 		return fmt.Errorf("ggml: %v cannot be widened to F32", t)
+	default:
+		purego.SyscallN(tr.toFloat, uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(len(dst)))
 	}
-	purego.SyscallN(tr.toFloat, uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(len(dst)))
+	return nil
+}
+
+// widener decodes the plain floating types, for which there need be no ggml; nil for the others.
+func widener(t Type) func(dst []float32, src []byte) {
+	switch t {
+	case F32:
+		return half.DecodeF32
+	case gguf.F16:
+		return half.DecodeF16
+	case gguf.BF16:
+		return half.DecodeBF16
+	}
 	return nil
 }

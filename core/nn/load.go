@@ -11,7 +11,6 @@ import (
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
 	"github.com/libqwen/libqwen/ggml/kernels"
-	"github.com/libqwen/libqwen/internal/half"
 )
 
 // Dims names the sizes that shape tags refer to.
@@ -409,21 +408,12 @@ func (l *Loader) Floats(t *gguf.TensorInfo) ([]float32, error) {
 	if l.checking {
 		return nil, nil
 	}
-	dst, src := make([]float32, t.Elements()), l.file.Data(t)
-	switch t.Type {
-	case gguf.F32:
-		half.DecodeF32(dst, src)
-	case gguf.F16:
-		half.DecodeF16(dst, src)
-	case gguf.BF16:
-		half.DecodeBF16(dst, src)
-	default:
-		if err := usable(t); err != nil {
-			return nil, err
-		}
-		if err := ggml.Dequantize(t.Type, dst, src); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
-		}
+	if err := usable(t); err != nil {
+		return nil, err
+	}
+	dst := make([]float32, t.Elements())
+	if err := ggml.Dequantize(t.Type, dst, l.file.Data(t)); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return dst, nil
 }
