@@ -44,11 +44,11 @@ func (s *Stack) Forward(x ggml.Tensor, span *nn.Span, tap string) ggml.Tensor {
 // nodes is more than the number of graph nodes that Forward makes, with taps.
 func (s *Stack) nodes() int { return 96*len(s.Blocks) + 512 }
 
-// last is the last position of x [E, N] -> [E, 1].
-func last(x ggml.Tensor) ggml.Tensor {
-	n := x.Elements() / x.Dim(0)
+// last is the last position of each lane: x [E, N·lanes], or [E, 1, N·lanes] (see nn.Few), -> [E, 1, lanes].
+func last(x ggml.Tensor, lanes int) ggml.Tensor {
+	e, n := x.Dim(0), x.Elements()/x.Dim(0)/lanes
 	if n == 1 {
 		return x
 	}
-	return x.Reshape(x.Dim(0), n).Slice(1, n-1, 1).Cont()
+	return x.Reshape(e, n, lanes).Slice(1, n-1, 1).Cont()
 }

@@ -220,7 +220,7 @@ func (f *Frames) predict(b *ggml.Builder, g *frame, k int, id ggml.Tensor) ggml.
 	span := f.cache.FixedSpan(b, at, n)
 	g.fixed = append(g.fixed, span)
 	x = m.predictor.Forward(m.project(nn.Few(x)), span, "")
-	return m.predictor.Heads[k].Forward(m.predictor.OutputNorm.Forward(last(x), m.Predictor.Eps))
+	return m.predictor.Heads[k].Forward(m.predictor.OutputNorm.Forward(last(x, 1), m.Predictor.Eps))
 }
 
 // feed is the Talker's step with a frame: it leaves the hidden state and the logits where the next run finds them.

@@ -92,24 +92,15 @@ func (p *CodePredictor) build(k, width int) (predictorStep, error) {
 		x = p.m.project(nn.Few(x.Tap("in"))).Tap("mtp_out")
 		x = p.m.predictor.Forward(x, s.span, "layer%d")
 		if p.probe == nil {
-			x = lastOf(x, width)
+			x = last(x, width)
 		}
 		x = p.m.predictor.OutputNorm.Forward(x, p.m.Predictor.Eps).Tap("norm")
-		s.logits = b.Output("logits", p.m.predictor.Heads[k].Forward(lastOf(x, width)).Tap("logits"))
+		s.logits = b.Output("logits", p.m.predictor.Heads[k].Forward(last(x, width)).Tap("logits"))
 	})
 	if err == nil {
 		s.span.SetFixed()
 	}
 	return s, err
-}
-
-// lastOf is the last position of each lane: x [E, 1, N·lanes] -> [E, 1, lanes].
-func lastOf(x ggml.Tensor, lanes int) ggml.Tensor {
-	e, n := x.Dim(0), x.Elements()/x.Dim(0)/lanes
-	if n == 1 {
-		return x
-	}
-	return x.Reshape(e, n, lanes).Slice(1, n-1, 1).Cont()
 }
 
 // project is small_to_mtp_projection: x [E, N] -> [P, N], the identity where there is none.

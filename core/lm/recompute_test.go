@@ -153,7 +153,7 @@ func (m *Model) recompute(t *testing.T, hidden ggml.Tensor, codes []int32) []flo
 		span = cache.FixedSpan(b, 0, len(codes)+1)
 		x = m.predictor.Forward(m.project(x), span, "")
 		x = m.predictor.OutputNorm.Forward(x, m.Predictor.Eps)
-		logits = b.Output("logits", m.predictor.Heads[len(codes)-1].Forward(last(x)))
+		logits = b.Output("logits", m.predictor.Heads[len(codes)-1].Forward(last(x, 1)))
 	})
 	require.NoError(t, err)
 	defer g.Free()

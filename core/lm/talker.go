@@ -231,7 +231,7 @@ func (t *Talker) prefill(lane, n int) error {
 		span = t.cache.FixedSpanOf(b, lane, 1, l.pos, n)
 		x := in.embed().Tap("prefill_embeds")
 		x = t.m.talker.Forward(x, span, "prefill_layer%d")
-		h := last(t.m.talker.OutputNorm.Forward(x, t.m.Talker.Eps).Tap("prefill_norm"))
+		h := last(t.m.talker.OutputNorm.Forward(x, t.m.Talker.Eps).Tap("prefill_norm"), 1)
 		h.CopyTo(b.Use(t.hidden).Slice(1, lane, 1))
 		logits = b.Output("logits", t.m.talker.CodecHead.Forward(h).Tap("prefill_logits_last"))
 	})
