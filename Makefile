@@ -20,7 +20,9 @@ PYONNX      := 1.23.2
 OPENAI      := 3.57.0
 PYAV        := 18.1.0
 OPENAPI     := 0.9.0
-FUZZTIME    ?= 3s
+# What each fuzz target may take: inputs (4000x) or time (10m), and the seconds after which it counts as hung (0: never).
+FUZZTIME    ?= 4000x
+FUZZLIMIT   ?= 300
 
 # make demo: models to speak with (default: tiny ones with random weights), what to say and how.
 MODEL    ?=
@@ -160,8 +162,8 @@ clients-test: ggml ## OpenAI's Python client, and FFmpeg's decoders, against tts
 	python3 -c 'import sys; sys.path.insert(0, "$(BUILD)/clients"); from openapi_spec_validator import validate; import json; validate(json.load(open("server/openapi.json")))'
 	QWEN_CLIENT_PACKAGES=$(CURDIR)/$(BUILD)/clients QWEN_THREADS=1 $(GO) test -count=1 -run ForPython ./server
 
-fuzz: ## fuzz every target for FUZZTIME (default 3s)
-	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME)
+fuzz: ## fuzz every target for FUZZTIME (default 4000x, that is 4000 inputs; or 10m), at most FUZZLIMIT seconds
+	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME) $(FUZZLIMIT)
 
 abi: all ggml onnxruntime tiny ## the C ABI: layout, symbols, C, C++, Python and Rust callers
 	bash tests/abi/run.sh $(BUILD) $(TINY_MODEL) $(TINY_CODEC) $(TINY_OTHERS)
