@@ -13,6 +13,7 @@ import (
 	"github.com/libqwen/libqwen/core/model"
 	"github.com/libqwen/libqwen/core/prompt"
 	"github.com/libqwen/libqwen/core/sample"
+	"github.com/libqwen/libqwen/ggml/kernels"
 	"github.com/libqwen/libqwen/internal/testenv"
 )
 
@@ -25,7 +26,16 @@ func full(b *testing.B, threads int) (*lm.Model, *lm.Talker, *lm.CodePredictor, 
 	f, err := model.Open(path, lm.Architecture, "talker")
 	require.NoError(b, err)
 	b.Cleanup(func() { f.Close() })
-	m, err := lm.Load(testenv.CPU(b, threads), f, lm.Options{})
+	be := testenv.CPU(b, max(threads, 1))
+	if threads == crew {
+		w := kernels.NewCrew()
+		if w == nil {
+			b.Skip("there is no crew on this machine")
+		}
+		b.Cleanup(w.Close)
+		be.SetCrew(w.Address())
+	}
+	m, err := lm.Load(be, f, lm.Options{})
 	require.NoError(b, err)
 	b.Cleanup(m.Free)
 	talker, err := m.NewTalker(4096, nil)
@@ -38,9 +48,16 @@ func full(b *testing.B, threads int) (*lm.Model, *lm.Talker, *lm.CodePredictor, 
 	return m, talker, p, s
 }
 
+// crew in place of a number of threads is one with the help of a crew.
+const crew = 0
+
 func forThreads(b *testing.B, f func(b *testing.B, threads int)) {
-	for _, n := range []int{1, 2} {
-		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) { f(b, n) })
+	for _, n := range []int{1, 2, crew} {
+		name := fmt.Sprintf("threads=%d", n)
+		if n == crew {
+			name = "crew"
+		}
+		b.Run(name, func(b *testing.B) { f(b, n) })
 	}
 }
 
