@@ -9,8 +9,9 @@ tools=$1/hadolint
 
 # Names in the files that must exist in the repository, flags that the command must know.
 server=$1/bin/tts-server
+help=$("$server" --help)
 for flag in $(grep -ohE -- '--(model|codec|host|voices|drain-timeout|check-health|api-key-file)\b' containers/* packaging/systemd/* | sort -u); do
-  "$server" --help | grep -q -- "$flag " || { echo "lint-packaging: tts-server has no $flag" >&2; exit 1; }
+  grep -q -- "$flag " <<<"$help" || { echo "lint-packaging: tts-server has no $flag" >&2; exit 1; }
 done
 
 if command -v systemd-analyze >/dev/null; then # with the command where it was built, and without the manual

@@ -73,7 +73,7 @@ cp -r "$root/examples" examples
 rm -f examples/c/hello
 
 [[ $(readlink "$prefix/lib/libqwen.so") == libqwen.so.0 ]] || fail "libqwen.so is no link to libqwen.so.0"
-readelf -d "$prefix/lib/libqwen.so.0" | grep -q 'SONAME.*\[libqwen\.so\.0\]' || fail "SONAME"
+grep -q 'SONAME.*\[libqwen\.so\.0\]' <<<"$(readelf -d "$prefix/lib/libqwen.so.0")" || fail "SONAME"
 ! grep -rqI "$root\|$work" "$prefix" || fail "a file names a folder of the build: $(grep -rlI "$root\|$work" "$prefix")"
 ! grep -q "$root" "$prefix/lib/libqwen.so.0" "$prefix/bin/"* || fail "a binary names a folder of the build"
 ok "links, SONAME, nothing of the build's folders"
