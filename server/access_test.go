@@ -108,6 +108,34 @@ func TestOrigins(t *testing.T) {
 	assert.Error(t, err)
 }
 
+// A form of another site, which its browser sends without asking whether it may, changes nothing.
+func TestForgedRequests(t *testing.T) {
+	e := &fake{kind: "base"}
+	voices := t.TempDir()
+	r := start(t, e, func(o *server.Options) { o.VoicesDir = voices })
+	body := `{"name":"anna","spk_b64":"AACAPwAAAEA="}`
+	require.Equal(t, 201, r.post("/v1/audio/voices", body).status)
+	form := "--x\r\nContent-Disposition: form-data; name=name\r\n\r\neve\r\n--x\r\nContent-Disposition: form-data; name=spk\r\n\r\n\x00\x00\x80?\x00\x00\x00@\r\n--x--\r\n"
+	require.Equal(t, 201, r.do("POST", "/v1/audio/voices", "multipart/form-data; boundary=x", strings.NewReader(form)).status, "a good form")
+	require.Equal(t, 200, r.do("DELETE", "/v1/audio/voices/eve", "", nil).status)
+	for _, headers := range [][]string{
+		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", r.url + ".evil.example"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site", "Origin", r.url}, {"Origin", "https://evil.example", "Sec-Fetch-Mode", "no-cors"},
+	} {
+		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json", ""} {
+			r.do("POST", "/v1/audio/voices", kind, strings.NewReader(body), headers...).wants(t, 403, "", "origin_not_allowed")
+			r.do("POST", "/v1/audio/speech", kind, jsonBody(t, hello()), headers...).wants(t, 403, "", "origin_not_allowed")
+		}
+		r.do("POST", "/v1/audio/voices", "multipart/form-data; boundary=x", strings.NewReader(form), headers...).wants(t, 403, "", "origin_not_allowed")
+		r.do("DELETE", "/v1/audio/voices/anna", "", nil, headers...).wants(t, 403, "", "origin_not_allowed")
+		a := r.get("/v1/audio/voices", headers...)
+		assert.Equal(t, 200, a.status)
+		assert.Empty(t, a.header.Get("Access-Control-Allow-Origin"), "the page may ask, and not read the answer")
+	}
+	assert.Zero(t, e.calls())
+	assert.JSONEq(t, `{"voices":["anna"]}`, string(r.get("/v1/audio/voices?format=names").body))
+}
+
 func TestRequestIDs(t *testing.T) {
 	r := start(t, &fake{})
 	assert.Equal(t, "mine-1", r.get("/health", "X-Request-Id", "mine-1").header.Get("X-Request-Id"))

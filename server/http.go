@@ -99,6 +99,9 @@ func (s *Server) guard(x *exchange, r *http.Request, open bool, h handler) (err 
 			err = &apiError{status: http.StatusInternalServerError, kind: serverError, code: "internal_error", message: "internal error"}
 		}
 	}()
+	if err := s.hosts.check(r); err != nil {
+		return err
+	}
 	if s.cors(x, r) {
 		return nil
 	}

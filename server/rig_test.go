@@ -168,6 +168,12 @@ func (r *rig) do(method, path, contentType string, body io.Reader, headers ...st
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	return r.send(req)
+}
+
+// send sends a request and reads the answer.
+func (r *rig) send(req *http.Request) answer {
+	r.t.Helper()
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(r.t, err)
 	defer res.Body.Close()

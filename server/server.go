@@ -25,8 +25,9 @@ import (
 
 // Options say how to serve. The zero value of a field means its default.
 type Options struct {
-	Keys        []string // API keys; none: anybody may call
-	CORSOrigins []string // web pages of other origins that may call: "https://example.org", or "*"
+	Keys         []string // API keys; none: anybody may call
+	CORSOrigins  []string // web pages of other origins that may call: "https://example.org", or "*"
+	AllowedHosts []string // what requests may be addressed to, beside localhost and the server's own address; none, or "*": anything
 
 	VoicesDir    string            // where registered voices are kept; "": in memory
 	MaxVoices    int               // registered voices; 0 = 1000
@@ -99,6 +100,7 @@ type Server struct {
 	opts       Options
 	log        *slog.Logger
 	keys       keys
+	hosts      *hosts
 	cross      *http.CrossOriginProtection
 	references *references
 	line       *line
@@ -137,6 +139,9 @@ func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, keys: newKeys(opts.Keys), references: refs, decoding: make(chan struct{}, 1),
 		line: &line{slots: opts.Slots, room: opts.MaxQueue, patience: opts.QueueTimeout},
+	}
+	if s.hosts, err = newHosts(opts.AllowedHosts); err != nil {
+		return nil, err
 	}
 	if s.cross, err = crossOrigin(opts.CORSOrigins); err != nil {
 		return nil, err

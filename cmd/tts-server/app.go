@@ -52,6 +52,9 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
+	if opts.AllowedHosts, err = o.allowedHosts(); err != nil {
+		return err
+	}
 	srv, err := server.New(opts)
 	if err != nil {
 		return cli.UsageError{Err: err}
@@ -77,7 +80,7 @@ func (a *app) serve(ctx context.Context, o *options, srv *server.Server, listene
 	if a.listening != nil {
 		a.listening(address)
 	}
-	if o.open() {
+	if o.keyless() && o.tlsClientCA == "" && !isLoopback(listener.Addr()) {
 		log.Warn("anybody who reaches this address may use the server: there is no --api-key")
 	}
 	loaded := make(chan *core.Engine, 1)
@@ -147,12 +150,42 @@ func (o *options) scheme() string {
 	return "http"
 }
 
-// open tells whether others than this machine's users can call, without a key.
-func (o *options) open() bool {
-	ip := net.ParseIP(o.host)
-	local := o.host == "localhost" || ip != nil && ip.IsLoopback()
-	return !local && len(o.keys) == 0 && o.keyFile == "" && os.Getenv(keyEnv) == "" && o.tlsClientCA == ""
+// keyless tells whether requests need no API key.
+func (o *options) keyless() bool {
+	return len(o.keys) == 0 && o.keyFile == "" && os.Getenv(keyEnv) == ""
 }
+
+func isLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// allowedHosts are what requests may be addressed to. A server that takes anybody's requests, but only from this
+// machine, relies on that: it does not answer to a name that somebody's web page gave this machine.
+func (o *options) allowedHosts() ([]string, error) {
+	hosts := o.hosts
+	if len(hosts) == 0 {
+		if !o.keyless() {
+			return nil, nil
+		}
+		address, err := net.ResolveTCPAddr("tcp", o.address())
+		if err != nil {
+			return nil, cli.IOError{Err: err}
+		}
+		if !isLoopback(address) {
+			return nil, nil
+		}
+	}
+	if name := o.bareHost(); name != "" {
+		hosts = append(hosts, name)
+	}
+	return hosts, nil
+}
+
+// bareHost is --host without the brackets that some write around an IPv6 address.
+func (o *options) bareHost() string { return strings.Trim(o.host, "[]") }
+
+func (o *options) address() string { return net.JoinHostPort(o.bareHost(), strconv.Itoa(o.port)) }
 
 // listen opens the address, with TLS if there is a certificate.
 func (o *options) listen() (net.Listener, error) {
@@ -160,7 +193,7 @@ func (o *options) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
+	l, err := net.Listen("tcp", o.address())
 	if err != nil {
 		return nil, cli.IOError{Err: err}
 	}

@@ -231,6 +231,7 @@ func TestUsage(t *testing.T) {
 		"must not be empty":             append(model, "--api-key", ""),
 		"holds no key":                  append(model, "--api-key-file", keys),
 		"not an origin":                 append(model, "--cors-origin", "not an origin"),
+		"neither a name nor":            append(model, "--allowed-host", "https://tts.lan"),
 		"address of references":         append(model, "--allow-ref-url", "ftp://x"),
 		"unexpected argument \"hello\"": append(model, "hello"),
 		"folder of references":          append(model, "--allow-ref-dir", filepath.Join(t.TempDir(), "none")),
@@ -261,6 +262,38 @@ func TestKeysFromEverywhere(t *testing.T) {
 		require.NoError(t, err)
 		res.Body.Close()
 		assert.Equal(t, status, res.StatusCode, key)
+	}
+}
+
+// A server that is open to all of this machine must not be open to the pages that its browsers show.
+func TestHosts(t *testing.T) {
+	const foreign, friend = "evil.example", "tts.lan:80"
+	for _, c := range []struct {
+		args     []string
+		answered map[string]int
+	}{
+		{nil, map[string]int{foreign: 403, friend: 403, "localhost": 200, "127.0.0.1:80": 200}},
+		{[]string{"--host", "localhost"}, map[string]int{foreign: 403, "localhost:80": 200}},
+		{[]string{"--allowed-host", "tts.lan"}, map[string]int{foreign: 403, friend: 200, "localhost": 200}},
+		{[]string{"--allowed-host", "*"}, map[string]int{foreign: 200}},
+		{[]string{"--api-key", "k"}, map[string]int{foreign: 200}},
+		{[]string{"--api-key", "k", "--allowed-host", "tts.lan"}, map[string]int{foreign: 403, friend: 200}},
+		{[]string{"--host", "0.0.0.0"}, map[string]int{foreign: 200}},
+		{[]string{"--host", "0.0.0.0", "--allowed-host", "tts.lan"}, map[string]int{foreign: 403, friend: 200, "127.0.0.1": 200}},
+	} {
+		r := serve(t, c.args...)
+		_, port, err := net.SplitHostPort(r.url[strings.Index(r.url, "//")+2:])
+		require.NoError(t, err)
+		for host, status := range c.answered {
+			req, err := http.NewRequest("GET", "http://127.0.0.1:"+port+"/openapi.json", nil)
+			require.NoError(t, err)
+			req.Host = host
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			res.Body.Close()
+			assert.Equal(t, status, res.StatusCode, "%v: %s", c.args, host)
+		}
+		r.stop()
 	}
 }
 

@@ -34,6 +34,7 @@ type options struct {
 	keys             []string
 	keyFile          string
 	origins          []string
+	hosts            []string
 	strict           bool
 	voices           string
 	maxVoices        int
@@ -90,6 +91,7 @@ func newFlags(o *options) cli.Flags {
 	f.StringArrayVar(&o.keys, "api-key", nil, "`key` that clients must send; may be repeated (or set "+keyEnv+")")
 	f.StringVar(&o.keyFile, "api-key-file", "", "`file` with a key a line; lines that start with # are none")
 	f.StringArrayVar(&o.origins, "cors-origin", nil, "let web pages of this `origin` call (https://example.org, or * for all); may be repeated")
+	f.StringArrayVar(&o.hosts, "allowed-host", nil, "answer only requests for this `name` (or * for any), localhost and the address itself; may be repeated (default: any, but only those two on a loopback address without keys)")
 	f.StringVar(&o.refDir, "allow-ref-dir", "", "let clients name files of this `folder` as ref_audio")
 	f.StringArrayVar(&o.refURLs, "allow-ref-url", nil, "let clients name addresses that start with this `URL` as ref_audio; may be repeated")
 
