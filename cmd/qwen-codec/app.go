@@ -55,16 +55,15 @@ func (a *app) execute(cmd *cobra.Command, o *options) (err error) {
 }
 
 func (a *app) open() (*core.Codec, error) {
-	o, log := a.options, a.console.Logger()
-	c, err := core.OpenCodec(core.Options{
-		CodecPath: o.model, TalkerPath: o.talker, Device: o.device, ONNXProvider: o.provider, Threads: o.threads, Logger: log,
-	})
+	opts := a.options.models
+	opts.Logger = a.console.Logger()
+	c, err := core.OpenCodec(opts)
 	if err != nil {
 		return nil, err
 	}
-	log.Info("loaded", "codec", o.model, "codebooks", c.Codebooks(), "size", c.CodebookSize(), "hop", c.Hop())
-	if o.talker != "" {
-		log.Info("loaded", "talker", o.talker, "model", c.Identity())
+	opts.Logger.Info("loaded", "codec", opts.CodecPath, "codebooks", c.Codebooks(), "size", c.CodebookSize(), "hop", c.Hop())
+	if opts.TalkerPath != "" {
+		opts.Logger.Info("loaded", "talker", opts.TalkerPath, "model", c.Identity())
 	}
 	return c, nil
 }
@@ -84,7 +83,7 @@ func (a *app) readTranscript() (string, error) {
 // create starts an output file, before the work, so that a wrong path costs no time. The input is never replaced.
 func (a *app) create(path string) (*atomicfile.File, error) {
 	o := a.options
-	if err := cli.KeepInputs(path, o.input, o.model, o.talker, o.refText); err != nil {
+	if err := cli.KeepInputs(path, o.input, o.models.CodecPath, o.models.TalkerPath, o.refText); err != nil {
 		return nil, err
 	}
 	if there, err := os.Stat(path); err == nil && o.noClobber && there.Mode().IsRegular() {
@@ -110,10 +109,7 @@ func save(f *atomicfile.File, data []byte) error {
 
 // tell prints a line of results.
 func (a *app) tell(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
-		return cli.IOError{Err: err}
-	}
-	return nil
+	return cli.Tell(a.stdout, format, args...)
 }
 
 func seconds(samples int) float64 { return float64(samples) / core.SampleRate }

@@ -121,7 +121,7 @@ func (a *app) checkVoiceFile() error {
 	} else {
 		err = a.tell("%s: %s\nmade by %s", path, describeVoice(v), v.Tool)
 	}
-	if err != nil || a.options.model == "" {
+	if err != nil || a.options.models.CodecPath == "" {
 		return err
 	}
 	c, err := a.open()

@@ -61,7 +61,7 @@ func (a *app) outputs() []output {
 		rvq = sibling(o.input, ".rvq")
 	}
 	list := []output{{path: rvq, format: formatCodes}}
-	if o.talker != "" {
+	if o.models.TalkerPath != "" {
 		list = append(list, output{path: sibling(rvq, ".spk"), format: formatXVector})
 	}
 	if o.voice != "" {
@@ -78,7 +78,7 @@ func (a *app) extract(ctx context.Context, pcm []float32) (*voicefile.Voice, err
 	}
 	defer c.Close()
 	v := &voicefile.Voice{Model: voicefile.Identity(c.Identity()), Tool: cli.Banner(version)}
-	if a.options.talker != "" {
+	if a.options.models.TalkerPath != "" {
 		if v.XVector, err = c.Embed(ctx, pcm); err != nil {
 			return nil, err
 		}

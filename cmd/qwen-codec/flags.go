@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/internal/cli"
 )
 
@@ -15,19 +16,18 @@ Output is named after the input and lies next to it; what has that name is repla
 
 // options are the flags as given.
 type options struct {
-	model, input, talker, output, format string
-	voice, refText, check                string
-	noClobber, trim, json                bool
-	device, provider                     string
-	threads                              int
-	verbose                              bool
+	models                core.Options
+	input, output, format string
+	voice, refText, check string
+	noClobber, trim, json bool
+	verbose               bool
 }
 
 // newFlags declares all flags, in the order of the help.
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf), or an ONNX vocoder (.onnx), which only decodes")
+	f.StringVar(&o.models.CodecPath, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf), or an ONNX vocoder (.onnx), which only decodes")
 
 	f = flags.Group("Input and output")
 	f.StringVarP(&o.input, "input", "i", "", "`file` to encode (WAV, FLAC, MP3, Ogg, AIFF, CAF …) or to decode (.rvq, .qvoice)")
@@ -36,7 +36,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.noClobber, "no-clobber", false, "fail where a file would be replaced")
 
 	f = flags.Group("Voices")
-	f.StringVar(&o.talker, "talker", "", "talker `GGUF` (Base); encoding then writes the speaker's vector, too: clip.spk")
+	f.StringVar(&o.models.TalkerPath, "talker", "", "talker `GGUF` (Base); encoding then writes the speaker's vector, too: clip.spk")
 	f.StringVar(&o.voice, "voice", "", "write one `file` (.qvoice) with all of the voice instead of .rvq and .spk; needs --talker")
 	f.StringVar(&o.refText, "ref-text", "", "`file` with the transcript of the recording, for --voice and --check")
 	f.BoolVar(&o.trim, "trim-ref", false, "cut off silence and fades at both ends of the recording, at most 40 % of it")
@@ -44,9 +44,7 @@ func newFlags(o *options) cli.Flags {
 	f.BoolVar(&o.json, "json", false, "print what --check finds as JSON")
 
 	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see qwen-tts --list-devices")
-	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--model x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
-	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
+	cli.MachineFlags(f, &o.models, "--model")
 
 	flags.Information(&o.verbose, "what is loaded")
 	return flags
@@ -73,7 +71,7 @@ func (o *options) validate() error {
 		return cli.Usagef("--check writes nothing: it excludes -i, -o and --voice")
 	case o.check == "" && o.json:
 		return cli.Usagef("--json needs --check")
-	case o.check == "" && o.model == "":
+	case o.check == "" && o.models.CodecPath == "":
 		return cli.Usagef("--model is missing")
 	case o.refText != "" && o.voice == "" && o.check == "":
 		return cli.Usagef("--ref-text needs --voice or --check")
@@ -105,7 +103,7 @@ func (o *options) validateEncoding() error {
 	switch {
 	case extension(o.input) == ".spk":
 		return cli.Usagef("-i %s: there is no way back from a speaker's vector to audio", o.input)
-	case o.voice != "" && o.talker == "":
+	case o.voice != "" && o.models.TalkerPath == "":
 		return cli.Usagef("--voice needs --talker")
 	case extension(o.output) == ".qvoice":
 		return cli.Usagef("-o %s: a voice is written by --voice", o.output)

@@ -31,7 +31,7 @@ func (a *app) selfTest(ctx context.Context) error {
 	if err := a.testDecoder(ctx, c, codes); err != nil {
 		return fmt.Errorf("self-test: decoder: %w", err)
 	}
-	if a.options.talker != "" {
+	if a.options.models.TalkerPath != "" {
 		if err := a.testSpeaker(ctx, c, pcm); err != nil {
 			return fmt.Errorf("self-test: speaker encoder: %w", err)
 		}

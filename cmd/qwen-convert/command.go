@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -57,7 +56,7 @@ func (a *app) command() *cobra.Command {
 	f.StringVar(&o.codecType, "codec-type", "", "another `type` for speech tokenizers, when a folder is converted")
 	f.BoolVarP(&o.force, "force", "f", false, "replace files that exist")
 	f = flags.Group("Machine")
-	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
+	cli.ThreadsFlag(f, &o.threads)
 	flags.Information(&o.verbose, "each tensor")
 	return cli.Command{
 		Usage:   "qwen-convert [flags] CHECKPOINT_DIR OUT.gguf, or qwen-convert [flags] IN OUT_DIR",
@@ -117,8 +116,8 @@ func (a *app) single(ctx context.Context, src, dst string) error {
 	if err := cli.KeepInputs(dst, src); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(dst); err == nil && !a.options.force {
-		return cli.Usagef("%s: exists; --force replaces it", dst)
+	if err := cli.KeepExisting(dst, a.options.force); err != nil {
+		return err
 	}
 	show, clear := a.progress()
 	err := convert.ConvertContext(ctx, convert.Options{Src: src, Type: a.options.typ, WriteOptions: a.write(dst, show)})
@@ -138,15 +137,7 @@ func (a *app) write(dst string, show func(int64, int64, string)) convert.WriteOp
 
 // progress shows a bar on a terminal and, if asked for, the tensors' names elsewhere.
 func (a *app) progress() (show func(done, total int64, name string), clear func()) {
-	show, clear = cli.ByteBar(a.stderr)
-	if show == nil && a.options.verbose {
-		show = func(_, _ int64, name string) {
-			if name != "" {
-				a.console.Linef("%s", name)
-			}
-		}
-	}
-	return show, clear
+	return cli.ByteBar(a.stderr, a.console, a.options.verbose)
 }
 
 // kind gives an error its exit code.
@@ -164,8 +155,5 @@ func kind(err error) error {
 
 // tell prints a line of results.
 func (a *app) tell(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
-		return cli.IOError{Err: err}
-	}
-	return nil
+	return cli.Tell(a.stdout, format, args...)
 }

@@ -52,7 +52,7 @@ func TestKeepsExistingFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(dst, []byte("precious"), 0o666))
 	code, _, stderr := call(src, dst)
 	assert.Equal(t, cli.ExitUsage, code)
-	assert.Equal(t, "qwen-convert: "+dst+": exists; --force replaces it (see qwen-convert --help)\n", stderr)
+	assert.Equal(t, "qwen-convert: "+dst+" exists; --force replaces it (see qwen-convert --help)\n", stderr)
 	data, err := os.ReadFile(dst)
 	require.NoError(t, err)
 	assert.Equal(t, "precious", string(data))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -108,8 +107,8 @@ func (a *app) deliver(out string, names []string, snapshot *hub.Snapshot) error 
 
 func (a *app) print(lines []string) error {
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
-			return cli.IOError{Err: err}
+		if err := cli.Tell(a.stdout, "%s", line); err != nil {
+			return err
 		}
 	}
 	return nil

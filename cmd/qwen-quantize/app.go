@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (a *app) command() *cobra.Command {
 	f.StringVar(&o.reportInstruct, "report-instruct", "", "`text` of an instruction for it")
 	f.StringVar(&o.reportAudio, "report-audio", "", "`file` of a recording to compare speech tokenizers with; a made-up voice without")
 	f = flags.Group("Machine")
-	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
+	cli.ThreadsFlag(f, &o.threads)
 	flags.Information(&o.verbose, "each tensor")
 	return cli.Command{
 		Usage:   "qwen-quantize [flags] IN.gguf OUT.gguf TYPE",
@@ -137,10 +136,7 @@ func (a *app) checkOutput(src, dst string) error {
 	if err := cli.KeepInputs(dst, src, a.options.predictor, a.options.tokenizer); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(dst); err == nil && !a.options.force {
-		return cli.Usagef("%s exists; --force replaces it", dst)
-	}
-	return nil
+	return cli.KeepExisting(dst, a.options.force)
 }
 
 // open opens a speech tokenizer, or a talker with the files that belong to it as one.
@@ -169,14 +165,7 @@ func inFile(err error) error {
 
 func (a *app) write(ctx context.Context, plan *convert.Plan, src, dst string, threads int) error {
 	begin := time.Now()
-	show, clear := cli.ByteBar(a.stderr)
-	if a.options.verbose && show == nil {
-		show = func(_, _ int64, name string) {
-			if name != "" {
-				a.console.Linef("%s", name)
-			}
-		}
-	}
+	show, clear := cli.ByteBar(a.stderr, a.console, a.options.verbose)
 	err := plan.Write(ctx, convert.WriteOptions{Dst: dst, Threads: threads, Progress: show})
 	clear()
 	switch {
@@ -209,10 +198,7 @@ func (a *app) print(plan *convert.Plan) error {
 
 // tell prints results.
 func (a *app) tell(format string, args ...any) error {
-	if _, err := fmt.Fprintf(a.stdout, format+"\n", args...); err != nil {
-		return cli.IOError{Err: err}
-	}
-	return nil
+	return cli.Tell(a.stdout, format, args...)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -88,7 +88,7 @@ func (a *app) execute(cmd *cobra.Command, o *options) error {
 func (s *session) keepInputs() error {
 	o := s.options
 	for _, out := range []string{o.output, o.saveVoice} {
-		if err := cli.KeepInputs(out, o.model, o.codec, o.predictor, o.tokenizer, o.base, o.refWAV, o.refText, o.refSpk, o.refRVQ, o.voice); err != nil {
+		if err := cli.KeepInputs(out, o.model.TalkerPath, o.model.CodecPath, o.model.PredictorPath, o.model.TokenizerPath, o.base, o.refWAV, o.refText, o.refSpk, o.refRVQ, o.voice); err != nil {
 			return err
 		}
 		if err := cli.KeepStdin(out, s.app.stdin); err != nil && !s.changed("text") {

@@ -141,18 +141,16 @@ func (b *batch) sift(ctx context.Context) error {
 
 // models are those that speak.
 func (s *session) models() ([]core.Options, error) {
-	opts, err := s.model()
-	if err != nil {
-		return nil, err
-	}
-	all := []core.Options{opts}
+	all := []core.Options{s.model()}
 	if s.options.design != "" {
 		all = append(all, s.base())
 	}
-	for i := range all {
-		if all[i], err = core.FindModel(all[i]); err != nil {
+	for i, opts := range all {
+		found, err := core.FindModel(opts)
+		if err != nil {
 			return nil, err
 		}
+		all[i] = found
 	}
 	return all, nil
 }

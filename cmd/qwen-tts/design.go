@@ -47,7 +47,7 @@ func (o *options) anchorText() (string, error) {
 
 // checkDesign looks at both models of --design before anything is spoken.
 func (s *session) checkDesign() error {
-	designer, err := s.inspect()
+	designer, err := core.Inspect(s.model())
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,13 @@ import (
 // options are the flags as given. The zero value of a sampling flag means nothing: only flags that were set override
 // the defaults of the model, see session.changed.
 type options struct {
-	model, codec, output, hf string
-	predictor, tokenizer     string
-	mode                     string
+	model  cli.Model
+	output string
 
 	batch, outDir string
 	concurrency   int
 	failFast      bool
-	itemsMode     string // the kind of model that the items need
+	itemsMode     core.Mode // that the items need
 
 	text, format, lang, instruct, speaker, layout string
 	refWAV, refSpk, refRVQ, refText               string
@@ -30,7 +29,6 @@ type options struct {
 	voice, saveVoice, design, base, anchor        string
 	trimRef, xvectorOnly                          bool
 	maxNew                                        int
-	chunk                                         float32
 	byLine, long                                  bool
 	pieceChars                                    int
 	speed                                         float32
@@ -40,12 +38,6 @@ type options struct {
 	temp, topP, repPen, subTemp, subP float32
 	topK, subTopK                     int
 
-	device, provider string
-	threads, context int
-	noFA, clampFP16  bool
-	codecBF16        bool
-	kvType           string
-
 	dump, profile                               string
 	verbose, progress, listSpeakers, listDevice bool
 }
@@ -53,16 +45,10 @@ type options struct {
 // newFlags declares all flags, in the order of the help.
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
-	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf), or a folder that holds the model")
-	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
-	f.StringVar(&o.hf, "hf", "", "fetch both from a hub instead, by `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
+	f := o.model.Required(&flags)
 	f.StringVarP(&o.output, "output", "o", "", "output `file` (24 kHz mono), .wav .mp3 .opus .flac .ogg .pcm; '-' streams to stdout")
 
-	f = flags.Group("Models of several files")
-	f.StringVar(&o.mode, "mode", "", "`mode` of --model: base, customvoice or voicedesign; which of a folder's is meant")
-	f.StringVar(&o.predictor, "predictor", "", "code predictor `GGUF`, where it is not in --model")
-	f.StringVar(&o.tokenizer, "tokenizer", "", "text tokenizer `GGUF`, where it is not in --model")
+	o.model.Parts(&flags)
 
 	f = flags.Group("Input")
 	f.StringVar(&o.text, "text", "", "`text` to speak, instead of what stdin holds")
@@ -97,7 +83,6 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.format, "format", "", "`format` (default: by the ending of -o, else wav): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
 	f.Float32Var(&o.speed, "speed", 1, "speak at 0.25 to 4 `times` the speed, at the same pitch (needs libsonic)")
 	f.IntVar(&o.maxNew, "max-new", 2048, "generate at most `n` audio frames, 12.5 a second; with --long: of each piece")
-	f.Float32Var(&o.chunk, "codec-chunk-dur", 24, "let the codec decode at most so many `seconds` at once; bounds its memory")
 
 	f = flags.Group("Sampling (defaults: the model's own, else those shown)")
 	f.Int64Var(&o.seed, "seed", -1, "sampling `seed`; a negative one is drawn at random")
@@ -110,15 +95,7 @@ func newFlags(o *options) cli.Flags {
 	f.IntVar(&o.subTopK, "sub-top-k", 50, "sub-talker: keep the `n` best codes, 0 keeps all")
 	f.Float32Var(&o.subP, "sub-top-p", 1, "sub-talker: keep the best codes up to `probability`")
 
-	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see --list-devices; cuda:0,cpu tries both, cuda:0/cpu has the codec on the CPU")
-	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--codec x.onnx): auto, cpu, cuda …, or several with commas between them, in order of preference")
-	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
-	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
-	f.BoolVar(&o.noFA, "no-fa", false, "disable flash attention")
-	f.BoolVar(&o.clampFP16, "clamp-fp16", false, "clamp hidden states to the range of FP16")
-	f.BoolVar(&o.codecBF16, "codec-bf16", false, "faster, coarser codec on CPUs that multiply BF16")
-	f.StringVar(&o.kvType, "kv-type", "auto", "keep keys and values as `type` auto, f32, f16 or q8_0 (without flash attention the keys only)")
+	o.model.Machine(&flags)
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")
@@ -147,17 +124,10 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 
 // check refuses combinations that need no model to be seen wrong.
 func (o *options) check() error {
+	if err := o.model.Check(!o.listSpeakers); err != nil || o.listSpeakers {
+		return err
+	}
 	switch {
-	case o.hf != "" && o.model != "":
-		return cli.Usagef("--hf and --model exclude each other")
-	case o.hf != "" && (o.predictor != "" || o.tokenizer != ""):
-		return cli.Usagef("--hf and --predictor, --tokenizer exclude each other")
-	case o.model == "" && o.hf == "":
-		return cli.Usagef("--model is missing, or --hf")
-	case o.listSpeakers:
-		return nil
-	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
-		return cli.Usagef("--codec is missing")
 	case o.output == "" && o.saveVoice == "" && o.batch == "":
 		return cli.Usagef("-o is missing")
 	case o.profile != "" && o.profile != "table" && o.profile != "json":
@@ -229,7 +199,7 @@ func (o *options) checkVoice() error {
 		return cli.Usagef("--trim-ref needs --ref-wav")
 	case o.design == "" && (o.base != "" || o.anchor != ""):
 		return cli.Usagef("--base and --anchor-text need --design")
-	case o.design != "" && o.base == "" && o.hf == "":
+	case o.design != "" && o.base == "" && o.model.HF == "":
 		return cli.Usagef("--design needs --base: a VoiceDesign model speaks in a voice of its own by --instruct")
 	case o.design != "" && (o.instruct != "" || o.refText != ""):
 		return cli.Usagef("--design excludes --instruct and --ref-text")

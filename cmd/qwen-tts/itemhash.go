@@ -28,7 +28,7 @@ type hasher struct {
 // newHasher looks at the models and at the flags that no item overrides.
 func newHasher(models []core.Options, o *options, changed func(flag string) bool) (*hasher, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "libqwen items 1\n%v %v %v %s\n", o.clampFP16, o.codecBF16, o.noFA, o.kvType)
+	fmt.Fprintf(h, "libqwen items 1\n%v %v %v %s\n", o.model.ClampFP16, o.model.CodecBF16, o.model.NoFlashAttention, o.model.KVType)
 	for _, m := range models {
 		for _, path := range []string{m.TalkerPath, m.PredictorPath, m.TokenizerPath, m.CodecPath} {
 			if err := fingerprint(h, path); err != nil {

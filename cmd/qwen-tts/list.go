@@ -10,7 +10,7 @@ import (
 
 // listSpeakers prints one name per line, so that a script can read them. The talker's file alone is read.
 func (s *session) listSpeakers() error {
-	info, err := s.inspect()
+	info, err := core.Inspect(s.model())
 	if err != nil {
 		return err
 	}
@@ -18,8 +18,8 @@ func (s *session) listSpeakers() error {
 		s.app.console.Linef("the model (%s) has no named speakers", info.Type)
 	}
 	for _, name := range info.Speakers {
-		if _, err := fmt.Fprintln(s.app.stdout, name); err != nil {
-			return cli.IOError{Err: err}
+		if err := cli.Tell(s.app.stdout, "%s", name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -36,14 +36,11 @@ func (a *app) listDevices() error {
 		return err
 	}
 	for _, d := range devices {
-		if _, err := fmt.Fprintf(a.stdout, "%-12s %-6s %s\n", d.Name, d.Type, describeDevice(d)); err != nil {
-			return cli.IOError{Err: err}
+		if err := cli.Tell(a.stdout, "%-12s %-6s %s", d.Name, d.Type, describeDevice(d)); err != nil {
+			return err
 		}
 	}
-	if _, err := fmt.Fprintln(a.stdout, strings.TrimSpace(info)); err != nil {
-		return cli.IOError{Err: err}
-	}
-	return nil
+	return cli.Tell(a.stdout, "%s", strings.TrimSpace(info))
 }
 
 func describeDevice(d core.DeviceInfo) string {

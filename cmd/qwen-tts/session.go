@@ -85,68 +85,36 @@ func (s *session) prepare(ctx context.Context, r reference, file *atomicfile.Fil
 
 // load opens the talker of --model, for so many requests at a time.
 func (s *session) load(places int) (*core.Engine, error) {
-	opts, err := s.model()
-	if err != nil {
-		return nil, err
-	}
+	opts := s.model()
 	opts.MaxBatch = places
 	return core.Open(opts)
 }
 
-// inspect reads what the talker of --model says of itself.
-func (s *session) inspect() (core.TalkerInfo, error) {
-	opts, err := s.model()
-	if err != nil {
-		return core.TalkerInfo{}, err
-	}
-	return core.Inspect(opts)
-}
-
 // model is what --model and the flags beside it name. Of a folder with several models it is the one of --mode, or else
 // what the other flags need.
-func (s *session) model() (core.Options, error) {
-	o := s.options
-	mode, err := core.ParseMode(o.mode)
-	if err == nil && mode == "" && isFolder(o.model) {
-		mode, err = core.ParseMode(o.impliedMode())
+func (s *session) model() core.Options {
+	opts := s.options.model.Options
+	if opts.Mode == "" && isFolder(opts.TalkerPath) {
+		opts.Mode = s.options.impliedMode()
 	}
-	opts := s.talker(o.model, mode)
-	opts.PredictorPath, opts.TokenizerPath = o.predictor, o.tokenizer
-	return opts, err
+	opts.Logger = s.app.console.Logger()
+	return opts
 }
 
 // base is what --base names.
 func (s *session) base() core.Options {
-	mode := core.Mode("")
-	if isFolder(s.options.base) {
-		mode = core.ModeBase
+	opts := s.options.model.Options
+	opts.TalkerPath, opts.PredictorPath, opts.TokenizerPath, opts.Mode = s.options.base, "", "", ""
+	if isFolder(opts.TalkerPath) {
+		opts.Mode = core.ModeBase
 	}
-	return s.talker(s.options.base, mode)
+	opts.Logger = s.app.console.Logger()
+	return opts
 }
 
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// talker has all options but those of a model of several files.
-func (s *session) talker(path string, mode core.Mode) core.Options {
-	o := s.options
-	return core.Options{
-		TalkerPath:       path,
-		Mode:             mode,
-		CodecPath:        o.codec,
-		Device:           o.device,
-		ONNXProvider:     o.provider,
-		Threads:          o.threads,
-		Context:          o.context,
-		ChunkSeconds:     o.chunk,
-		NoFlashAttention: o.noFA,
-		ClampFP16:        o.clampFP16,
-		CodecBF16:        o.codecBF16,
-		KVType:           o.kvType,
-		Logger:           s.app.console.Logger(),
-	}
 }
 
 // newRequest has what the flags say of sampling and style.

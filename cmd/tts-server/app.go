@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -121,22 +122,16 @@ func drain(o *options, srv *server.Server, h *http.Server, loaded <-chan *core.E
 
 // load opens the model, which may have to be fetched first, and gives it to the server.
 func (a *app) load(ctx context.Context, o *options, srv *server.Server, log *slog.Logger) (*core.Engine, error) {
-	if err := o.fetch(ctx, a.stderr); err != nil {
+	p := cli.Puller{Console: cli.NewConsole(a.stderr, name), Stderr: a.stderr, Version: version}
+	if err := o.model.Fetch(ctx, p, "", true); err != nil {
 		return nil, err
 	}
-	mode, err := core.ParseMode(o.mode)
-	if err != nil {
-		return nil, cli.UsageError{Err: err}
-	}
-	e, err := core.Open(core.Options{
-		TalkerPath: o.model, PredictorPath: o.predictor, TokenizerPath: o.tokenizer, Mode: mode, CodecPath: o.codec,
-		Device: o.device, ONNXProvider: o.provider, Threads: o.threads, Context: o.context, ChunkSeconds: o.chunk,
-		NoFlashAttention: o.noFA, ClampFP16: o.clampFP16, CodecBF16: o.codecBF16, KVType: o.kvType, MaxBatch: o.batch, Logger: o.engineLogger(log),
-	})
+	o.model.Logger = o.engineLogger(log)
+	e, err := core.Open(o.model.Options)
 	if err != nil {
 		return nil, err
 	}
-	if err := srv.Use(e, o.modelID()); err != nil {
+	if err := srv.Use(e, cmp.Or(o.alias, o.model.Name())); err != nil {
 		e.Close()
 		return nil, cli.InputError{Err: err}
 	}

@@ -217,7 +217,7 @@ func TestUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--model is missing":            nil,
 		"--codec is missing":            {"--model", "m"},
-		"--hf and --mode":               {"--hf", "a/b", "--mode", "base"},
+		"--hf and --predictor":          {"--hf", "a/b", "--predictor", "p"},
 		"--mode: ":                      append(model, "--mode", "song"),
 		"--port 70000":                  append(model, "--port", "70000"),
 		"--tls-cert and --tls-key":      append(model, "--tls-cert", "x"),

@@ -7,14 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/internal/cli"
 	"github.com/libqwen/libqwen/server"
 )
@@ -24,8 +22,8 @@ SIGTERM or Ctrl-C lets the requests under way end; a second one ends the process
 
 // options are the flags as given.
 type options struct {
-	model, codec, hf, alias    string
-	mode, predictor, tokenizer string
+	model cli.Model
+	alias string
 
 	host             string
 	port             int
@@ -50,13 +48,6 @@ type options struct {
 	bodyTimeout      time.Duration
 	writeTimeout     time.Duration
 	drain            time.Duration
-	device, provider string
-	threads, context int
-	batch            int
-	chunk            float32
-	noFA, clampFP16  bool
-	codecBF16        bool
-	kvType           string
 	logFormat        string
 	logLevel         string
 	verbose          bool
@@ -69,17 +60,10 @@ const keyEnv = "QWEN_API_KEY"
 // newFlags declares all flags, in the order of the help.
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
-	f := flags.Group("Required")
-	f.StringVar(&o.model, "model", "", "talker `GGUF` (qwen-talker-*.gguf), or a folder that holds the model")
-	f.StringVar(&o.codec, "codec", "", "codec `GGUF` (qwen-tokenizer-*.gguf) or ONNX vocoder; --model's directory may hold it")
-	f.StringVar(&o.hf, "hf", "", "fetch both from a hub instead, by `ORG/NAME[@REVISION][:WANT]`, see qwen-pull")
+	o.model.Required(&flags)
+	o.model.Parts(&flags)
 
-	f = flags.Group("Models of several files")
-	f.StringVar(&o.mode, "mode", "", "`mode` of --model: base, customvoice or voicedesign; which of a folder's is meant")
-	f.StringVar(&o.predictor, "predictor", "", "code predictor `GGUF`, where it is not in --model")
-	f.StringVar(&o.tokenizer, "tokenizer", "", "text tokenizer `GGUF`, where it is not in --model")
-
-	f = flags.Group("Address")
+	f := flags.Group("Address")
 	f.StringVar(&o.host, "host", "127.0.0.1", "listen on this `address`; 0.0.0.0 is all of IPv4, :: all")
 	f.IntVar(&o.port, "port", 8080, "listen on this `port`; 0 takes a free one")
 	f.StringVar(&o.alias, "alias", "", "`name` of the model for clients (default: that of its file)")
@@ -114,17 +98,8 @@ func newFlags(o *options) cli.Flags {
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "longest `time` for requests under way to end after SIGTERM")
 	f.BoolVar(&o.strict, "strict", false, "refuse fields that are not known")
 
-	f = flags.Group("Machine")
-	f.StringVar(&o.device, "device", "", "`device` to run on (default QWEN_DEVICE, else auto), see qwen-tts --list-devices")
-	f.StringVar(&o.provider, "onnx-provider", "", "execution `provider` of an ONNX vocoder (--codec x.onnx), see qwen-tts --help")
-	f.IntVar(&o.threads, "threads", 0, "use `n` CPU threads; 0 takes QWEN_THREADS, else what the machine has free")
-	f.IntVar(&o.context, "context", 0, "allow `n` positions of text and frames together; 0 = all the model can")
-	f.IntVar(&o.batch, "max-batch", 1, "compute up to `n` requests together")
-	f.Float32Var(&o.chunk, "codec-chunk-dur", 24, "let the codec decode at most so many `seconds` at once; bounds its memory")
-	f.BoolVar(&o.noFA, "no-fa", false, "disable flash attention")
-	f.BoolVar(&o.clampFP16, "clamp-fp16", false, "clamp hidden states to the range of FP16")
-	f.BoolVar(&o.codecBF16, "codec-bf16", false, "faster, coarser codec on CPUs that multiply BF16")
-	f.StringVar(&o.kvType, "kv-type", "auto", "keep keys and values as `type` auto, f32, f16 or q8_0 (without flash attention the keys only)")
+	f = o.model.Machine(&flags)
+	f.IntVar(&o.model.MaxBatch, "max-batch", 1, "compute up to `n` requests together")
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.checkHealth, "check-health", false, "ask the server at --host and --port whether it is ready, and exit with 0 if so")
@@ -149,17 +124,13 @@ func newCommand(serve func(cmd *cobra.Command, o *options) error) *cobra.Command
 
 // check refuses what needs no model to be seen wrong.
 func (o *options) check() error {
-	switch {
-	case o.checkHealth:
+	if o.checkHealth {
 		return nil
-	case o.hf != "" && o.model != "":
-		return cli.Usagef("--hf and --model exclude each other")
-	case o.model == "" && o.hf == "":
-		return cli.Usagef("--model is missing, or --hf")
-	case o.hf != "" && (o.mode != "" || o.predictor != "" || o.tokenizer != ""):
-		return cli.Usagef("--hf and --mode, --predictor, --tokenizer exclude each other")
-	case o.codec == "" && o.hf == "" && !core.HoldsCodec(o.model):
-		return cli.Usagef("--codec is missing")
+	}
+	if err := o.model.Check(true); err != nil {
+		return err
+	}
+	switch {
 	case o.port < 0 || o.port > 65535:
 		return cli.Usagef("--port %d is not in 0..65535", o.port)
 	case (o.tlsCert == "") != (o.tlsKey == ""):
@@ -174,7 +145,7 @@ func (o *options) check() error {
 		value int
 		least int
 	}{{"max-voices", o.maxVoices, 1}, {"max-input", o.maxInput, 1}, {"max-new", o.maxNew, 0}, {"max-body", o.maxBody, 1},
-		{"max-queue", o.queue, 0}, {"max-batch", o.batch, 1}} {
+		{"max-queue", o.queue, 0}, {"max-batch", o.model.MaxBatch, 1}} {
 		if n.value < n.least || n.value > 1<<30 {
 			return cli.Usagef("--%s %d is not in %d..%d", n.flag, n.value, n.least, 1<<30)
 		}
@@ -187,9 +158,6 @@ func (o *options) check() error {
 		if d.value < 0 {
 			return cli.Usagef("--%s %s is negative", d.flag, d.value)
 		}
-	}
-	if _, err := core.ParseMode(o.mode); err != nil {
-		return cli.UsageError{Err: fmt.Errorf("--%w", err)}
 	}
 	return nil
 }
@@ -222,7 +190,7 @@ func (o *options) serverOptions(log *slog.Logger) (server.Options, error) {
 	return server.Options{
 		Keys: keys, CORSOrigins: o.origins, VoicesDir: o.voices, MaxVoices: o.maxVoices, Aliases: aliases, DefaultVoice: o.voice,
 		Language: o.lang, ReferenceDir: o.refDir, ReferenceURLs: o.refURLs, MaxInput: o.maxInput, MaxFrames: o.maxNew,
-		MaxBody: int64(o.maxBody) << 20, Strict: o.strict, Slots: o.batch, MaxQueue: queue, QueueTimeout: orNone(o.queueTimeout),
+		MaxBody: int64(o.maxBody) << 20, Strict: o.strict, Slots: o.model.MaxBatch, MaxQueue: queue, QueueTimeout: orNone(o.queueTimeout),
 		RequestTimeout: orNone(o.timeout), BodyTimeout: orNone(o.bodyTimeout), WriteTimeout: orNone(o.writeTimeout),
 		Version: version, Logger: log,
 	}, nil
@@ -269,18 +237,6 @@ func readKeys(path string) ([]string, error) {
 		return nil, cli.Inputf("--api-key-file: %s holds no key", path)
 	}
 	return keys, nil
-}
-
-// modelID is --alias, or the name of the model's file.
-func (o *options) modelID() string {
-	if o.alias != "" {
-		return o.alias
-	}
-	path, err := filepath.Abs(o.model) // for a folder that is named "."
-	if err != nil {
-		path = o.model
-	}
-	return strings.TrimSuffix(filepath.Base(path), ".gguf")
 }
 
 // logger writes to stderr what the flags ask for.

@@ -2,19 +2,28 @@ package cli
 
 import (
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // ByteBar returns what shows how much of a file is written and which part of it is under way, and what takes that away
-// again. Only a terminal gets a bar; show is nil for others.
-func ByteBar(stderr io.Writer) (show func(done, total int64, name string), clear func()) {
-	if f, ok := stderr.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, func() {}
+// again. A terminal gets a bar. Others get the parts' names, a line each, if verbose, else nothing: show is nil.
+func ByteBar(stderr io.Writer, console *Console, verbose bool) (show func(done, total int64, name string), clear func()) {
+	switch {
+	case IsTerminal(stderr):
+		return terminalBar(stderr)
+	case verbose:
+		return func(_, _ int64, name string) {
+			if name != "" {
+				console.Linef("%s", name)
+			}
+		}, func() {}
 	}
+	return nil, func() {}
+}
+
+func terminalBar(stderr io.Writer) (show func(done, total int64, name string), clear func()) {
 	var bar *progressbar.ProgressBar
 	show = func(done, total int64, name string) {
 		if bar == nil {

@@ -151,3 +151,11 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 	with.group += name + "."
 	return &with
 }
+
+// Tell prints a line of results to stdout.
+func Tell(stdout io.Writer, format string, args ...any) error {
+	if _, err := fmt.Fprintf(stdout, format+"\n", args...); err != nil {
+		return IOError{Err: err}
+	}
+	return nil
+}

@@ -29,6 +29,14 @@ func KeepInputs(out string, inputs ...string) error {
 	return nil
 }
 
+// KeepExisting refuses to replace a file, unless force is set.
+func KeepExisting(out string, force bool) error {
+	if _, err := os.Lstat(out); err == nil && !force {
+		return Usagef("%s exists; --force replaces it", out)
+	}
+	return nil
+}
+
 // KeepStdin is KeepInputs for what is read from a standard stream: with "<" that is a file, too.
 func KeepStdin(out string, stdin any) error {
 	f, ok := stdin.(*os.File)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ type Puller struct {
 func (p Puller) client() (*hub.Client, func(), error) {
 	c := hub.FromEnv(os.Getenv)
 	c.Offline = c.Offline || p.Offline
-	c.UserAgent = "libqwen/" + first(p.Version, "unknown")
+	c.UserAgent = "libqwen/" + cmp.Or(p.Version, "unknown")
 	c.Logger = p.Console.Logger()
 	done := func() {}
 	if p.Bar {
@@ -33,13 +34,6 @@ func (p Puller) client() (*hub.Client, func(), error) {
 	}
 	client, err := hub.New(c)
 	return client, done, err
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // List asks what a repository has.
