@@ -63,7 +63,7 @@ func TestFreeStopsAndWaits(t *testing.T) {
 		tab.free(id, 8)
 		close(freed)
 	}()
-	require.Eventually(t, h.closing.Load, time.Minute, time.Millisecond)
+	require.Eventually(t, h.closing.Load, 5*time.Minute, time.Millisecond)
 	assert.ErrorIs(t, (&polled{handle: h}).Err(), context.Canceled)
 	select {
 	case <-freed:

@@ -47,7 +47,7 @@ func newServer(t *testing.T) server {
 // client asks the server, with a cache of its own and hardly any wait between tries.
 func (s server) client(t *testing.T, change func(*hub.Config)) *hub.Client {
 	t.Helper()
-	c := hub.Config{Endpoint: s.URL, CacheDir: t.TempDir(), Token: "hf_secret", Backoff: time.Millisecond, Timeout: 5 * time.Second}
+	c := hub.Config{Endpoint: s.URL, CacheDir: t.TempDir(), Token: "hf_secret", Backoff: time.Millisecond, Timeout: time.Minute}
 	if change != nil {
 		change(&c)
 	}
@@ -606,7 +606,7 @@ func TestStall(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	}
-	snap, err := pull(t, s.client(t, func(c *hub.Config) { c.Timeout = 300 * time.Millisecond }), large)
+	snap, err := pull(t, s.client(t, func(c *hub.Config) { c.Timeout = time.Second }), large)
 	require.NoError(t, err)
 	s.holds(t, snap, large)
 	assert.True(t, s.Has("GET cdn /blob/"+large+" bytes=10000-"), s.Requests())

@@ -22,7 +22,7 @@ func (r *rig) dial() *conn {
 	r.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	require.NoError(r.t, err)
-	require.NoError(r.t, c.SetDeadline(time.Now().Add(time.Minute)))
+	require.NoError(r.t, c.SetDeadline(time.Now().Add(patience)))
 	r.t.Cleanup(func() { c.Close() })
 	return &conn{c, r.t}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/server"
 )
 
@@ -222,14 +224,15 @@ func TestSlowReader(t *testing.T) {
 		}
 		return frames(ctx, n, emit, nil)
 	}
-	r := start(t, e, func(o *server.Options) { o.WriteTimeout = 200 * time.Millisecond })
+	var log testenv.Buffer
+	r := start(t, e, func(o *server.Options) { o.WriteTimeout, o.Logger = 500*time.Millisecond, textLog(&log) })
 	res, err := http.Post(r.url+"/v1/audio/speech", "application/json", jsonBody(t, hello("response_format", "pcm")))
 	require.NoError(t, err)
 	defer res.Body.Close()
 	r.waitForLoad(0, 0) // all is spoken, while nothing was read
 	long = false
 	assert.Equal(t, 200, r.say(hello()).status)
-	time.Sleep(time.Second)
+	eventually(t, "both requests are over", func() bool { return strings.Count(log.String(), "path=/v1/audio/speech") == 2 })
 	n, err := io.Copy(io.Discard, res.Body)
 	assert.Error(t, err, "a client that stands still is given up")
 	assert.Less(t, n, int64(4000*2*hop))

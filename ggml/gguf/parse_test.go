@@ -165,9 +165,10 @@ func TestCountsDoNotAllocate(t *testing.T) {
 }
 
 func ExampleOpen_wrongFile() {
-	path := filepath.Join(os.TempDir(), "example-not-a-model.gguf")
+	dir, _ := os.MkdirTemp("", "example-")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "not-a-model.gguf")
 	_ = os.WriteFile(path, []byte("<!doctype html><title>404</title>"), 0o666)
-	defer os.Remove(path)
 	_, err := Open(path)
 	fmt.Println(strings.TrimPrefix(err.Error(), "gguf: "+path+": "))
 	// Output: not a GGUF file but an HTML page, as left by a failed download
