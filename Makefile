@@ -22,7 +22,9 @@ PYAV        := 18.1.0
 OPENAPI     := 0.9.0
 # What each fuzz target may take: inputs (4000x) or time (10m), and the seconds after which it counts as hung (0: never).
 FUZZTIME    ?= 4000x
-FUZZLIMIT   ?= 300
+FUZZLIMIT   ?= 900
+# After which go test takes a package for one that hangs: much longer than any takes, for busy and slow machines.
+GOTIME      ?= 30m
 
 # make demo: models to speak with (default: tiny ones with random weights), what to say and how.
 MODEL    ?=
@@ -38,6 +40,7 @@ TINY_CODEC  := $(TINY)/tiny-tokenizer-12hz.gguf
 TINY_OTHERS := $(TINY)/tiny-base-17.gguf $(TINY)/tiny-voicedesign-17.gguf
 
 .DEFAULT_GOAL := all
+.NOTPARALLEL: # several targets fill the same folders; what they call is parallel by itself
 .PHONY: all lib commands ggml onnxruntime demo tiny test check fmt vet lint cross scripts go-test race test-vulkan hub-test onnx-test fuzz abi rust rust-bindings wheel python bench clean help
 
 all: lib commands share ## build libqwen.so, the commands and their manual (the default)
@@ -110,7 +113,8 @@ test: check go-test race hub-test onnx-test fuzz abi rust python clients-test pa
 check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md
 
 fmt: ## fail if a file is not formatted
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	@files=$$(git ls-files --cached --others --exclude-standard '*.go') && test -n "$$files" || exit 1; \
+	  unformatted=$$(gofmt -l $$files) || exit 1; \
 	  test -z "$$unformatted" || { echo "not gofmt'ed:" $$unformatted; exit 1; }
 
 vet:
@@ -130,19 +134,17 @@ scripts: ## the tests of the benchmark's scripts
 	@PYTHONDONTWRITEBYTECODE=1 bench/run.sh test
 
 go-test: ggml onnxruntime ## the Go tests
-	QWEN_THREADS=1 $(GO) test ./...
+	QWEN_THREADS=1 $(GO) test -timeout $(GOTIME) ./...
 
 race: ggml onnxruntime ## the Go tests of the packages that share data between goroutines, under the race detector
-	QWEN_THREADS=1 $(GO) test -race ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/... ./server
+	QWEN_THREADS=1 $(GO) test -race -timeout $(GOTIME) ./cmd/... ./core ./core/audio ./core/sample ./core/voicefile ./hub ./internal/... ./server
 
 onnx-test: $(TINY)/checkpoints ## the exporter of ONNX vocoders writes what the Go tests run on
-	@test -d $(BUILD)/pyonnx/onnx || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-	  --target $(BUILD)/pyonnx onnx==$(PYONNX)
+	@bash scripts/pip-target.sh $(BUILD)/pyonnx onnx==$(PYONNX)
 	PYTHONPATH=$(CURDIR)/$(BUILD)/pyonnx bash scripts/test-export-onnx.sh $</tiny-tokenizer-12hz tests/golden/onnx
 
 hub-test: ## our cache of models and Python's huggingface_hub understand each other
-	@test -d $(BUILD)/hfhub/huggingface_hub || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-	  --target $(BUILD)/hfhub huggingface_hub==$(HFHUB)
+	@bash scripts/pip-target.sh $(BUILD)/hfhub huggingface_hub==$(HFHUB)
 	QWEN_HF_LIBRARY=$(CURDIR)/$(BUILD)/hfhub $(GO) test -run HuggingFace ./hub
 
 test-vulkan: ggml ## the tests of GPUs, on Mesa's software Vulkan device (mesa-vulkan-drivers); CI runs them
@@ -157,10 +159,9 @@ packaging-test: commands ## check the container and systemd files as far as that
 	@bash scripts/lint-packaging.sh $(BUILD)
 
 clients-test: ggml ## OpenAI's Python client, and FFmpeg's decoders, against tts-server
-	@test -d $(BUILD)/clients/openai || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-warn-conflicts \
-	  --target $(BUILD)/clients openai==$(OPENAI) av==$(PYAV) openapi-spec-validator==$(OPENAPI)
+	@bash scripts/pip-target.sh $(BUILD)/clients openai==$(OPENAI) av==$(PYAV) openapi-spec-validator==$(OPENAPI)
 	python3 -c 'import sys; sys.path.insert(0, "$(BUILD)/clients"); from openapi_spec_validator import validate; import json; validate(json.load(open("server/openapi.json")))'
-	QWEN_CLIENT_PACKAGES=$(CURDIR)/$(BUILD)/clients QWEN_THREADS=1 $(GO) test -count=1 -run ForPython ./server
+	QWEN_CLIENT_PACKAGES=$(CURDIR)/$(BUILD)/clients QWEN_THREADS=1 $(GO) test -count=1 -timeout $(GOTIME) -run ForPython ./server
 
 fuzz: ## fuzz every target for FUZZTIME (default 4000x, that is 4000 inputs; or 10m), at most FUZZLIMIT seconds
 	@GO='$(GO)' bash scripts/fuzz.sh $(FUZZTIME) $(FUZZLIMIT)

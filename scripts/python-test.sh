@@ -10,20 +10,20 @@ unset QWEN_LIBRARY QWEN_GGML_DIR PYTHONPATH # the wheel has all it needs
 export QWEN_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 LIBQWEN_TEST_MODELS="$models"
 
 venv=$build/python/test
-bash "$root/scripts/python-venv.sh" "$venv" pytest==9.2.0 pytest-timeout==2.4.0 numpy==2.4.6 mypy==2.4.1 ruff==0.17.6
+bash "$root/scripts/python-venv.sh" "$venv" pytest==9.2.0 pytest-timeout==2.4.0 numpy mypy==2.4.1 ruff==0.17.6
 "$venv/bin/python" -m pip install --quiet --no-deps --force-reinstall "$wheel"
 cd "$root/bindings/python"
 "$venv/bin/ruff" check --quiet .
 "$venv/bin/ruff" format --quiet --check .
 "$venv/bin/mypy" --cache-dir "$build/python/mypy"
-"$venv/bin/pytest" -p no:cacheprovider --timeout 300
+"$venv/bin/pytest" -p no:cacheprovider --timeout 900
 
 # On Ray: two workers of this machine, in an environment of its own, since Ray brings much along.
 ray=2.60.0
 if "$venv/bin/python" -m pip install --quiet --dry-run --no-deps --only-binary :all: "ray==$ray" >"$build/python/ray.log" 2>&1; then
   bash "$root/scripts/python-venv.sh" "$build/python/ray" "ray[data]==$ray" pytest==9.2.0 pytest-timeout==2.4.0
   "$build/python/ray/bin/python" -m pip install --quiet --no-deps --force-reinstall "$wheel"
-  RAY_USAGE_STATS_ENABLED=0 "$build/python/ray/bin/pytest" -p no:cacheprovider -W default --timeout 300 tests/test_ray.py
+  RAY_USAGE_STATS_ENABLED=0 "$build/python/ray/bin/pytest" -p no:cacheprovider -W default --timeout 900 tests/test_ray.py
 elif grep -q 'No matching distribution' "$build/python/ray.log"; then
   echo "python-test: SKIPPED libqwen.ray: ray $ray has no wheel for $(python3 --version)" >&2
 else

@@ -30,7 +30,7 @@ export QWEN_LIB_DIR QWEN_TEST_MODELS RUSTDOCFLAGS="-D warnings" QWEN_THREADS=1
 export QWEN_GGML_DIR="${QWEN_GGML_DIR:-$root/.ggml}"
 
 mkdir -p "$CARGO_TARGET_DIR"
-cargo fetch --quiet --locked || { missing "the crates that ours depend on cannot be fetched"; exit 0; }
+bash "$root/scripts/retry.sh" cargo fetch --quiet --locked || { missing "the crates that ours depend on cannot be fetched"; exit 0; }
 
 quietly() { # COMMAND…: shows what it says only if it fails
   "$@" >"$CARGO_TARGET_DIR/log" 2>&1 || { cat "$CARGO_TARGET_DIR/log"; exit 1; }
@@ -55,6 +55,7 @@ rm -rf "$packages" && mkdir -p "$packages"
 for crate in "$CARGO_TARGET_DIR"/package/*.crate; do tar xzf "$crate" -C "$packages"; done
 cd "$packages"/libqwen-[0-9]*
 patch=(--config "patch.crates-io.libqwen-sys.path='$(echo "$packages"/libqwen-sys-*)'")
+bash "$root/scripts/retry.sh" cargo fetch --quiet "${patch[@]}"
 cargo build --quiet --all-targets "${patch[@]}"
 DOCS_RS=1 QWEN_LIB_DIR='' cargo doc --quiet --no-deps "${patch[@]}" # as docs.rs does, where there is no libqwen
 echo "rust: the crates pass"

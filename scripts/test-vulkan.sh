@@ -10,4 +10,4 @@ driver=${driver%%$'\n'*} # the first, if there are those of several architecture
 export VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver # the same, for old and new loaders
 export GGML_VK_VISIBLE_DEVICES=0                        # ggml leaves software devices out unless it is told
 export QWEN_TEST_DEVICE=vulkan:0 QWEN_THREADS=1
-exec "${GO:-go}" test -count=1 -p 1 -run Device "$@" ./ggml ./core/nn ./core/lm ./core/codec ./core/speaker ./core
+exec "${GO:-go}" test -count=1 -timeout "${GOTIME:-30m}" -p 1 -run Device "$@" ./ggml ./core/nn ./core/lm ./core/codec ./core/speaker ./core

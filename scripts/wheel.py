@@ -22,13 +22,15 @@ def download(into, requirements, *options):
     command = [sys.executable, "-m", "pip"]
     if subprocess.run(command + ["--version"], capture_output=True).returncode != 0:
         raise Failure(f"{sys.executable} has no pip (Debian, Ubuntu: apt-get install python3-pip)")
+    retry = ["bash", str(Path(__file__).with_name("retry.sh"))] if shutil.which("bash") else []
     result = subprocess.run(
-        command + ["download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+        retry + command + ["download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
                    "--require-hashes", *options, "--dest", into, "--requirement", str(requirements)],
         capture_output=True, text=True)
     wheels = sorted(Path(into).glob("*.whl"))
     if result.returncode != 0 or len(wheels) != 1:
-        reason = " / ".join(line.strip() for line in result.stderr.splitlines() if line.startswith("ERROR"))
+        errors = (line.strip() for line in result.stderr.splitlines() if line.startswith("ERROR"))
+        reason = " / ".join(dict.fromkeys(errors))
         raise Failure(f"pip could not download the wheel for {platform.system()} {platform.machine()}: "
                       f"{reason or result.stderr.strip() or 'no wheel came'}")
     return wheels[0]

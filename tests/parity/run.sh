@@ -40,7 +40,7 @@ cp -r "$root/examples/go" "$work/module"
   sed -i 's|github.com/libqwen/libqwen/examples/go/|example.org/speak/|' */main.go
   quietly "${GO:-go}" mod init example.org/speak
   quietly "${GO:-go}" mod edit -replace "github.com/libqwen/libqwen=$root"
-  quietly "${GO:-go}" mod tidy
+  quietly bash "$root/scripts/retry.sh" "${GO:-go}" mod tidy
   quietly "${GO:-go}" build -o "$work/go/" ./...
 )
 if command -v cargo >/dev/null; then

@@ -13,6 +13,7 @@ MODELS = Path(os.environ.get("LIBQWEN_TEST_MODELS", Path(__file__).parents[3] / 
 ROOT = Path(__file__).parents[3]
 CODEC = MODELS / "tiny-tokenizer-12hz.gguf"
 SHORT = {"seed": 42, "max_new_tokens": 8}
+PATIENCE = 600  # seconds to wait for what must happen: on a busy machine, and only a failing test waits so long
 
 
 def talker(family):

@@ -4,14 +4,14 @@ import wave
 from pathlib import Path
 
 import pytest
-from conftest import CODEC, talker
+from conftest import CODEC, PATIENCE, talker
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(name, *args):
     return subprocess.run(
-        [sys.executable, EXAMPLES / name, *map(str, args)], capture_output=True, timeout=120, check=False
+        [sys.executable, EXAMPLES / name, *map(str, args)], capture_output=True, timeout=PATIENCE, check=False
     )
 
 

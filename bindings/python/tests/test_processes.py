@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import CODEC, MODELS, talker
+from conftest import CODEC, MODELS, PATIENCE, talker
 
 PREAMBLE = f"""
 import libqwen, sys, os, time
@@ -22,7 +22,7 @@ def script(code):
 
 
 def run(code, **options):
-    return subprocess.run(script(code), capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(script(code), capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
 def succeeds(code):
@@ -71,7 +71,7 @@ def test_ctrl_c(call):
         try:
             assert process.stdout.readline() == "started\n", process.stderr.read()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 0 and err == "", err
@@ -84,7 +84,7 @@ def test_ctrl_c_unhandled():
     with subprocess.Popen(script(code), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGINT and err.rstrip().endswith("KeyboardInterrupt")
 
 
@@ -129,7 +129,7 @@ def test_multiprocessing(method, tmp_path):
                 print(pool.map(speak, [1, 2]))
         """)
     )
-    result = subprocess.run([sys.executable, tmp_path / "work.py"], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, tmp_path / "work.py"], capture_output=True, text=True, timeout=PATIENCE)
     assert result.stdout == f"[{3 * 1920}, {3 * 1920}]\n", result.stderr
 
 

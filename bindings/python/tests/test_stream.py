@@ -5,12 +5,19 @@ import weakref
 
 import numpy as np
 import pytest
-from conftest import SHORT, open_tts, samples
+from conftest import PATIENCE, SHORT, open_tts, samples
 
 import libqwen
 from libqwen import _job
 
 LONG = {"speaker": "vivian", "seed": 7, "max_new_tokens": 2000}
+
+
+@pytest.fixture(autouse=True)
+def settled():
+    """What a test has stopped, without waiting for it, ends before the next test."""
+    yield
+    assert all(job._done.wait(PATIENCE) for job in list(_job._running))
 
 
 def idle():
@@ -74,6 +81,8 @@ def test_closed_early(customvoice, expected, how):
     gc.collect()
     again = customvoice.synthesize("Hello world.", speaker="vivian", **SHORT)  # its turn comes soon
     assert samples(again) == samples(expected)
+    if how in ("drop", "break"):  # nobody waited for the end
+        assert all(job._done.wait(PATIENCE) for job in list(_job._running))
     assert idle()
 
 
@@ -108,7 +117,7 @@ def test_a_dropped_stream_is_collected(customvoice):
     del stream
     gc.collect()
     assert ref() is None
-    assert done.wait(30)
+    assert done.wait(PATIENCE)
 
 
 def test_the_models_stay_while_a_stream_uses_them():
@@ -182,8 +191,13 @@ class TestAsync:
 
     def test_cancelling_the_task_stops(self, customvoice):
         async def main():
-            task = asyncio.create_task(customvoice.asynthesize("Hi.", **LONG))
-            await asyncio.sleep(0.02)
+            loop, speaking = asyncio.get_running_loop(), asyncio.Event()
+
+            def seen(_):
+                loop.call_soon_threadsafe(speaking.set)
+
+            task = asyncio.create_task(customvoice.asynthesize("Hi.", on_progress=seen, **LONG))
+            await speaking.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -213,7 +227,7 @@ class TestAsync:
             return customvoice.astream("Hi.", **LONG)
 
         stream = asyncio.run(main())  # nobody will take its audio
-        assert stream._job._done.wait(30)
+        assert stream._job._done.wait(PATIENCE)
         assert samples(customvoice.synthesize("Hello world.", speaker="vivian", **SHORT)) == samples(expected)
 
 
@@ -336,7 +350,7 @@ class TestThreads:
             for t in closers:
                 t.start()
             for t in threads + closers:
-                t.join(60)
+                t.join(PATIENCE)
                 assert not t.is_alive()
             assert not unexpected
         assert idle()
