@@ -120,6 +120,9 @@ func (c chooser) try(name string) (*ggml.Backend, error) {
 
 // auto opens the first discrete GPU that works, else the CPU.
 func (c chooser) auto() (*ggml.Backend, error) {
+	if !mayHaveGPU("/dev") {
+		return ggml.OpenCPU(c.threads)
+	}
 	ggml.LoadAccelerators()
 	for _, d := range ggml.Devices() {
 		if d.Type != ggml.DeviceGPU || d.Software() {

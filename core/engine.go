@@ -198,13 +198,13 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
+	err = together(
+		func() error { return e.readTalker(talker) }, // its vocabulary takes as long as finding the devices and some weights
+		func() error { return e.load(threads, talker, tokenizer) })
+	if err != nil {
 		return err
 	}
-	if e.be, e.codecBE, err = openDevices(e.opts.device(), threads, e.log); err != nil {
-		return err
-	}
-	return e.load(talker, tokenizer)
+	return e.assemble(talker, tokenizer)
 }
 
 // together runs functions at the same time and returns the error of the first that fails, in their order.
@@ -255,14 +255,19 @@ func (e *Engine) readTalker(f *gguf.File) (err error) {
 	return nil
 }
 
-// load brings the weights onto the device and checks that the two files belong together.
-func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
+// load brings the weights onto the devices.
+func (e *Engine) load(threads int, talker, tokenizer *gguf.File) (err error) {
+	if err := loadGGML(e.opts.GGMLDir, e.log); err != nil {
+		return err
+	}
+	if e.be, e.codecBE, err = openDevices(e.opts.device(), threads, e.log); err != nil {
+		return err
+	}
 	run := together
 	if e.be == e.codecBE && !e.be.Host() {
 		run = inTurn // not every device takes two uploads at a time
 	}
-	err = run(
-		func() error { return e.readTalker(talker) },
+	return run(
 		func() (err error) {
 			e.lm, err = loadModels(e.be, talker, &e.opts)
 			return err
@@ -271,9 +276,10 @@ func (e *Engine) load(talker, tokenizer *gguf.File) (err error) {
 			e.decoder, err = loadVocoder(e.codecBE, tokenizer, &e.opts)
 			return err
 		})
-	if err != nil {
-		return err
-	}
+}
+
+// assemble checks that the two files belong together, and makes what syntheses need.
+func (e *Engine) assemble(talker, tokenizer *gguf.File) error {
 	if err := belongTogether(e.lm.Config, e.decoder); err != nil {
 		return err
 	}

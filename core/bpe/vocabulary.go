@@ -85,7 +85,6 @@ func (v *vocabulary) merges(text []string) ([]merge, error) {
 		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
 			return nil, fmt.Errorf("merge %d %q: want two tokens with a space between", i, s)
 		}
-		joined = append(append(joined[:0], left...), right...)
 		m := &list[i]
 		if m.left, ok = v.ids[left]; !ok {
 			return nil, fmt.Errorf("merge %d %q: %q is not in the vocabulary", i, s, left)
@@ -93,9 +92,22 @@ func (v *vocabulary) merges(text []string) ([]merge, error) {
 		if m.right, ok = v.ids[right]; !ok {
 			return nil, fmt.Errorf("merge %d %q: %q is not in the vocabulary", i, s, right)
 		}
+		if m.result = int32(len(byteRune) + i); v.reads(m.result, left, right) {
+			continue // vocabularies list the results in the order of the merges: a search less
+		}
+		joined = append(append(joined[:0], left...), right...)
 		if m.result, ok = v.ids[string(joined)]; !ok {
 			return nil, fmt.Errorf("merge %d %q: its result is not in the vocabulary", i, s)
 		}
 	}
 	return list, nil
+}
+
+// reads tells whether token id exists and is left followed by right.
+func (v *vocabulary) reads(id int32, left, right string) bool {
+	if int(id) >= len(v.tokens) || v.typeOf(id) == Unused {
+		return false
+	}
+	rest, ok := strings.CutPrefix(v.tokens[id], left)
+	return ok && rest == right
 }

@@ -102,15 +102,29 @@ func elementAt(t Type, b []byte) float32 {
 
 // firstNonFinite returns the index of the first block with an infinite or NaN scale, or -1.
 func (l layout) firstNonFinite(data []byte) int {
-	for block := 0; len(data) >= l.bytes; block++ {
-		for _, at := range l.scales {
-			if binary.LittleEndian.Uint16(data[at:])&0x7c00 == 0x7c00 {
-				return block
+	const some = 64 // blocks
+	data = data[:len(data)/l.bytes*l.bytes]
+	for at := 0; at < len(data); at += some * l.bytes {
+		if blocks := data[at:min(at+some*l.bytes, len(data))]; !l.finite(blocks) {
+			for i := 0; ; i += l.bytes {
+				if !l.finite(blocks[i:][:l.bytes]) {
+					return (at + i) / l.bytes
+				}
 			}
 		}
-		data = data[l.bytes:]
 	}
 	return -1
+}
+
+// finite reports whether all scales of some blocks are, with the carry that lanes tells of.
+func (l layout) finite(blocks []byte) bool {
+	carry := uint32(0)
+	for _, at := range l.scales {
+		for i := at; i < len(blocks)-1; i += l.bytes {
+			carry |= uint32(binary.LittleEndian.Uint16(blocks[i:]))&0x7c00 + 0x400
+		}
+	}
+	return carry&0x8000 == 0
 }
 
 // AllZero reports whether every element is zero, as in a tensor that was never filled in. It stops at the first

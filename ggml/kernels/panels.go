@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/libqwen/libqwen/ggml"
 	"github.com/libqwen/libqwen/ggml/gguf"
@@ -79,15 +80,20 @@ const (
 )
 
 // packQ8 packs the first block of each of 16 rows: their scales, then four successive weights of each in turn, made
-// unsigned.
+// unsigned. Two words of two rows are turned at a time.
 func packQ8(dst, src []byte, row int) {
+	const unsigned = 0x8080808080808080
 	quants := dst[2*q8Panel : q8Bytes*q8Panel]
-	for r := range q8Panel {
-		block := src[r*row:][:q8Bytes]
-		copy(dst[2*r:], block[:2])
-		for i := range q8Block / word {
-			w := binary.LittleEndian.Uint32(block[2+word*i:])
-			binary.LittleEndian.PutUint32(quants[i*line+word*r:], w^0x80808080)
+	for r := 0; r < q8Panel; r += 2 {
+		a, b := src[r*row:][:q8Bytes], src[(r+1)*row:][:q8Bytes]
+		copy(dst[2*r:], a[:2])
+		copy(dst[2*r+2:], b[:2])
+		for i := 0; i < q8Block/word; i += 2 {
+			x := binary.LittleEndian.Uint64(a[2+word*i:]) ^ unsigned
+			y := binary.LittleEndian.Uint64(b[2+word*i:]) ^ unsigned
+			at := i*line + word*r
+			binary.LittleEndian.PutUint64(quants[at:], x&math.MaxUint32|y<<32)
+			binary.LittleEndian.PutUint64(quants[at+line:], x>>32|y&^math.MaxUint32)
 		}
 	}
 }
