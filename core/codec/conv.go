@@ -91,7 +91,7 @@ func relaid(l *nn.Loader, name string, shape []int, relay func(dst, src []float3
 	if err != nil {
 		return ggml.Tensor{}, err
 	}
-	return l.Put(func() ([]float32, error) {
+	return l.Put(t, func() ([]float32, error) {
 		src, err := l.Floats(t)
 		dst := make([]float32, len(src))
 		if err == nil {
@@ -107,7 +107,7 @@ func repeated(l *nn.Loader, name string, n, times int) (ggml.Tensor, error) {
 	if err != nil {
 		return ggml.Tensor{}, err
 	}
-	return l.Put(func() ([]float32, error) {
+	return l.Put(t, func() ([]float32, error) {
 		src, err := l.Floats(t)
 		return slices.Repeat(src, times), err
 	}, n*times), nil
@@ -325,7 +325,7 @@ func loadExp(l *nn.Loader, name string, shape []int, f func(float64) float64) (g
 	if err != nil {
 		return ggml.Tensor{}, err
 	}
-	return l.Put(func() ([]float32, error) {
+	return l.Put(t, func() ([]float32, error) {
 		v, err := l.Floats(t)
 		for i, x := range v {
 			if v[i] = float32(f(float64(x))); math.IsInf(float64(v[i]), 0) {

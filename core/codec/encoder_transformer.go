@@ -82,7 +82,7 @@ func (w *WideLinear) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	}
 	switch t.Type {
 	case gguf.F16, gguf.BF16, gguf.Q8_0:
-		w.Weight = l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...)
+		w.Weight = l.Put(t, func() ([]float32, error) { return l.Floats(t) }, shape...)
 		return nil
 	}
 	w.Weight, err = asStored(l, name, shape[0], shape[1])

@@ -32,7 +32,7 @@ type Projection struct{ weight ggml.Tensor } // F32 [C in, C out]
 func (p *Projection) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	t, err := l.Find(name+".weight", shape...)
 	if err == nil {
-		p.weight = l.Put(func() ([]float32, error) { return l.Floats(t) }, shape[1], shape[2])
+		p.weight = l.Put(t, func() ([]float32, error) { return l.Floats(t) }, shape[1], shape[2])
 	}
 	return err
 }

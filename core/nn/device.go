@@ -61,7 +61,7 @@ func (l *Loader) place(t *gguf.TensorInfo, shape []int, as string) (ggml.Tensor,
 	switch {
 	case len(shape) < 2 || typ == t.Type:
 		x := l.copies.New(t.Type, shape...)
-		l.fills = append(l.fills, func() error { x.SetBytes(l.file.Data(t)); return nil })
+		l.fills = append(l.fills, fill{t, func() error { x.SetBytes(l.file.Data(t)); return nil }})
 		return x, nil
 	case typ == absent:
 		l.idle[t] = as == "rows"
@@ -90,10 +90,10 @@ func (l *Loader) beside(t *gguf.TensorInfo, shape []int) (ggml.Tensor, error) {
 // converted declares a copy of a tensor in another type, F16 or F32.
 func (l *Loader) converted(t *gguf.TensorInfo, typ ggml.Type, shape []int) ggml.Tensor {
 	if typ == gguf.F32 {
-		return l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...)
+		return l.Put(t, func() ([]float32, error) { return l.Floats(t) }, shape...)
 	}
 	x := l.copies.New(typ, shape...)
-	l.fills = append(l.fills, func() error {
+	l.fills = append(l.fills, fill{t, func() error {
 		v, err := l.Floats(t)
 		if err == nil {
 			b := make([]byte, 2*len(v))
@@ -101,6 +101,6 @@ func (l *Loader) converted(t *gguf.TensorInfo, typ ggml.Type, shape []int) ggml.
 			x.SetBytes(b)
 		}
 		return err
-	})
+	}})
 	return x
 }

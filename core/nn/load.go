@@ -36,7 +36,7 @@ type Loader struct {
 	file    *gguf.File
 	inPlace []*ggml.Arena // over the file's mappings; none if the device cannot
 	copies  *ggml.Arena
-	fills   []func() error
+	fills   []fill
 	used    map[string]bool
 	check   []*gguf.TensorInfo
 	idle    map[*gguf.TensorInfo]bool // not read in place once loaded
@@ -46,6 +46,12 @@ type Loader struct {
 	problems []error // that loading would have met
 	size     Footprint
 	types    map[use]ggml.Type // see held
+}
+
+// fill brings up a copy, or a part of one, of a tensor of the file.
+type fill struct {
+	of *gguf.TensorInfo
+	do func() error
 }
 
 // Weights owns the memory of what a Loader has loaded.
@@ -297,7 +303,7 @@ func (l *Loader) tensor(name string, shape []int, as string) (ggml.Tensor, error
 	l.idle[t] = as == "rows"
 	if as == "f32" && t.Type != gguf.F32 {
 		l.idle[t] = true
-		return l.Put(func() ([]float32, error) { return l.Floats(t) }, shape...), nil
+		return l.Put(t, func() ([]float32, error) { return l.Floats(t) }, shape...), nil
 	}
 	if err := usable(t); err != nil {
 		if l.checking {
@@ -351,14 +357,15 @@ func usable(t *gguf.TensorInfo) error {
 	return nil
 }
 
-// Put declares an F32 tensor on the backend, in a layout that the file does not have; values is called by Finish.
-func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor {
+// Put declares an F32 tensor on the backend, in a layout that the file does not have, with values made of the file's
+// tensor t; values is called by Finish.
+func (l *Loader) Put(t *gguf.TensorInfo, values func() ([]float32, error), shape ...int) ggml.Tensor {
 	if l.checking {
 		l.copy(ggml.F32, shape)
 		return ggml.Tensor{}
 	}
 	x := l.copies.New(ggml.F32, shape...)
-	l.fills = append(l.fills, func() error {
+	l.fills = append(l.fills, fill{t, func() error {
 		v, err := values()
 		if err != nil {
 			return err
@@ -368,7 +375,7 @@ func (l *Loader) Put(values func() ([]float32, error), shape ...int) ggml.Tensor
 		}
 		x.SetF32(v)
 		return nil
-	})
+	}})
 	return x
 }
 
@@ -381,11 +388,11 @@ func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte)
 	}
 	l.idle[t] = true
 	x := l.copies.New(typ, shape...)
-	l.fills = append(l.fills, func() error {
+	l.fills = append(l.fills, fill{t, func() error {
 		err := relay(x.Host())
 		l.file.Release(t) // at once: the file's pages and the copy are not all there at the same time
 		return err
-	})
+	}})
 	return x
 }
 
@@ -433,13 +440,10 @@ func (l *Loader) finish() error {
 	if err := l.surplus(); err != nil {
 		return err
 	}
-	if err := inParallel(len(l.check), func(i int) error { return l.checkTensor(l.check[i]) }); err != nil {
-		return err
-	}
 	if err := l.copies.Alloc(); err != nil {
 		return err
 	}
-	if err := l.fill(); err != nil {
+	if err := l.checkAndFill(); err != nil {
 		return err
 	}
 	for t := range l.idle {
@@ -450,14 +454,30 @@ func (l *Loader) finish() error {
 	return nil
 }
 
-// fill brings up the copies. Memory of the host is filled by all processors; not every device takes several uploads at
-// a time.
-func (l *Loader) fill() error {
+// checkAndFill checks all tensors and brings up the copies. In memory of the host a tensor is copied as soon as it is
+// checked, while it is at hand; not every device takes several uploads at a time.
+func (l *Loader) checkAndFill() error {
+	fills := map[*gguf.TensorInfo][]fill{}
 	if l.be.Host() {
-		return inParallel(len(l.fills), func(i int) error { return l.fills[i]() })
+		for _, f := range l.fills {
+			fills[f.of] = append(fills[f.of], f)
+		}
 	}
-	for _, f := range l.fills {
-		if err := f(); err != nil {
+	err := inParallel(len(l.check), func(i int) error {
+		if err := l.checkTensor(l.check[i]); err != nil {
+			return err
+		}
+		return do(fills[l.check[i]])
+	})
+	if err != nil || l.be.Host() {
+		return err
+	}
+	return do(l.fills)
+}
+
+func do(fills []fill) error {
+	for _, f := range fills {
+		if err := f.do(); err != nil {
 			return err
 		}
 	}

@@ -25,11 +25,11 @@ func (c *Conv) LoadFrom(l *nn.Loader, name string, shape []int) error {
 	if err != nil {
 		return err
 	}
-	c.weight = l.Put(func() ([]float32, error) {
+	c.weight = l.Put(weight, func() ([]float32, error) {
 		w, err := l.Floats(weight)
 		return frameByFrame(w, taps, in), err
 	}, taps*in, out)
-	c.bias = l.Put(func() ([]float32, error) { return l.Floats(bias) }, out)
+	c.bias = l.Put(bias, func() ([]float32, error) { return l.Floats(bias) }, out)
 	return nil
 }
 
