@@ -283,7 +283,7 @@ func (e *Engine) assemble(talker, tokenizer *gguf.File) error {
 	if err := belongTogether(e.lm.Config, e.decoder); err != nil {
 		return err
 	}
-	plan, err := e.planMemory(talker)
+	plan, err := e.planMemory(talker, e.lm.Pending()+e.decoder.Pending())
 	if err != nil {
 		return err
 	}

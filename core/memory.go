@@ -32,9 +32,13 @@ type memoryPlan struct {
 const codecBytes = (2*decodeFrames + 1) * 9 << 20
 
 // planMemory decides how many positions a synthesis may have: as many as asked for or, without a wish, as the model can
-// and as fit. A wish that does not fit is refused, ErrMemory, with the figures.
-func (e *Engine) planMemory(f *gguf.File) (memoryPlan, error) {
+// and as fit, beside `pending` bytes of weights that are still to come. A wish that does not fit is refused, ErrMemory,
+// with the figures.
+func (e *Engine) planMemory(f *gguf.File, pending uint64) (memoryPlan, error) {
 	p := memoryPlan{syntheses: max(1, e.opts.MaxBatch), positions: e.lm.Context, kv: e.opts.kvType(), codec: codecBytes, available: available(e.be)}
+	if p.available > 0 {
+		p.available -= min(pending, p.available-1)
+	}
 	if e.opts.Context > 0 {
 		p.positions = min(p.positions, e.opts.Context)
 	}

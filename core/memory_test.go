@@ -21,7 +21,7 @@ func TestMemoryIsPlanned(t *testing.T) {
 	require.NoError(t, err)
 	plan := func(batch, context int) (memoryPlan, error) {
 		e := &Engine{opts: Options{MaxBatch: batch, Context: context}, lm: &lm.Model{Config: config}, be: testenv.CPU(t, 1)}
-		return e.planMemory(f)
+		return e.planMemory(f, 0)
 	}
 	p, err := plan(1, 0)
 	require.NoError(t, err)

@@ -25,6 +25,8 @@ type vocoder interface {
 	Describe() string
 	// Bytes are the sizes of the weights used in place and of the copies, where that can be told.
 	Bytes() (inPlace, copied uint64)
+	// Pending is about how many bytes of weights are still to be copied.
+	Pending() uint64
 	Free()
 
 	// newStream makes a stream that decodes at most width frames at once, on a backend if it computes with ggml.
@@ -133,6 +135,9 @@ type onnxVocoder struct{ *onnx.Decoder }
 
 // Bytes cannot be told.
 func (v onnxVocoder) Bytes() (inPlace, copied uint64) { return 0, 0 }
+
+// Pending is nothing: ONNX Runtime has loaded all that it needs.
+func (v onnxVocoder) Pending() uint64 { return 0 }
 
 // widths: without state, a piece costs its context again. So an utterance is decoded as a whole if it can be, and a
 // stream in pieces of two seconds, but for its start.

@@ -37,6 +37,7 @@ func LoadDecoder(be *ggml.Backend, f *gguf.File, cfg Config) (*Decoder, error) {
 	d := &Decoder{cfg: cfg, be: be}
 	l := nn.NewLoader(be, f)
 	l.Ignore("tok_enc.")
+	l.Later = true // while the first codes are made
 	err := d.load(l)
 	if err != nil {
 		l.Abandon()
@@ -123,6 +124,9 @@ func (d *Decoder) CodebookSize() int { return d.cfg.Decoder.CodebookSize }
 
 // Bytes are the sizes of the weights used in place and of the copies.
 func (d *Decoder) Bytes() (inPlace, copied uint64) { return d.weights.Bytes() }
+
+// Pending is about how many bytes of weights are still to be copied; see nn.Weights.
+func (d *Decoder) Pending() uint64 { return d.weights.Pending() }
 
 // forward maps codes I32 [T, codebooks] to samples [1, hop·T], not yet limited.
 func (d *Decoder) forward(codes ggml.Tensor, m *memory, span *nn.Span) ggml.Tensor {

@@ -238,6 +238,9 @@ func (s *Stream) run(p *pass, codes [][]int32) error {
 	}
 	p.codes.SetI32(p.ids)
 	p.span.Set(s.pos, s.d.cfg.Decoder.Window)
+	if err := s.d.weights.Wait(); err != nil {
+		return err
+	}
 	if err := p.graph.Compute(); err != nil {
 		return err
 	}

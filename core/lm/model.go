@@ -123,7 +123,8 @@ func (m *Model) load(l *nn.Loader, f *gguf.File) error {
 	if m.Talker.Width != m.Predictor.Width || f.Tensor("code_pred.mtp_proj.weight") != nil {
 		mtp = 1
 	}
-	l.Pack = true // a frame reads them once for each codebook
+	l.Pack = true  // a frame reads them once for each codebook
+	l.Later = true // while prompts are computed
 	return l.Load(&m.predictor, "code_pred", m.Predictor.dims(nn.Dims{
 		"talker": m.Talker.Width, "codes": m.CodebookSize, "mtp": mtp}))
 }
@@ -149,6 +150,9 @@ var ErrCache = errors.New("kv_type")
 
 // Bytes of the weights: used where they lie in the mapped file, and copied.
 func (m *Model) Bytes() (inPlace, copied uint64) { return m.weights.Bytes() }
+
+// Pending is about how many bytes of weights are still to be copied; see nn.Weights.
+func (m *Model) Pending() uint64 { return m.weights.Pending() }
 
 // Describe says what the projection between the models is.
 func (m *Model) Describe() string {

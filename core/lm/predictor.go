@@ -179,7 +179,11 @@ func (p *CodePredictor) run(s *predictorStep, k int, draws []Draw) error {
 // compute leaves the logits of code k+1 in scores.
 func (p *CodePredictor) compute(s *predictorStep, k int) error {
 	s.code.SetI32(s.last)
-	if err := s.graph.Compute(); err != nil {
+	err := p.m.weights.Wait()
+	if err == nil {
+		err = s.graph.Compute()
+	}
+	if err != nil {
 		return fmt.Errorf("code predictor: codebook %d: %w", k+1, err)
 	}
 	s.logits.GetF32(s.scores)

@@ -61,7 +61,7 @@ func (l *Loader) place(t *gguf.TensorInfo, shape []int, as string) (ggml.Tensor,
 	switch {
 	case len(shape) < 2 || typ == t.Type:
 		x := l.copies.New(t.Type, shape...)
-		l.fills = append(l.fills, fill{t, func() error { x.SetBytes(l.file.Data(t)); return nil }})
+		l.fills = append(l.fills, fill{of: t, do: func() error { x.SetBytes(l.file.Data(t)); return nil }})
 		return x, nil
 	case typ == absent:
 		l.idle[t] = as == "rows"
@@ -93,7 +93,7 @@ func (l *Loader) converted(t *gguf.TensorInfo, typ ggml.Type, shape []int) ggml.
 		return l.Put(t, func() ([]float32, error) { return l.Floats(t) }, shape...)
 	}
 	x := l.copies.New(typ, shape...)
-	l.fills = append(l.fills, fill{t, func() error {
+	l.fills = append(l.fills, fill{of: t, do: func() error {
 		v, err := l.Floats(t)
 		if err == nil {
 			b := make([]byte, 2*len(v))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,8 @@ type Dims map[string]int
 // Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
 // Finish refuses tensors that nobody asked for.
 type Loader struct {
-	Pack bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is a little faster
+	Pack  bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is a little faster
+	Later bool // copies in another order, of what is loaded from now on, may be made after Finish: Wait for them before use
 
 	be      *ggml.Backend
 	file    *gguf.File
@@ -50,19 +52,28 @@ type Loader struct {
 
 // fill brings up a copy, or a part of one, of a tensor of the file.
 type fill struct {
-	of *gguf.TensorInfo
-	do func() error
+	of    *gguf.TensorInfo
+	do    func() error
+	later bool
 }
 
 // Weights owns the memory of what a Loader has loaded.
 type Weights struct {
 	inPlace []*ggml.Arena
 	copies  *ggml.Arena
+	later   later
 }
+
+// Wait until the copies that the Loader left for later are there. It costs nothing once they are.
+func (w *Weights) Wait() error { return w.later.wait() }
+
+// Pending is about how many bytes are still to be copied, in memory that is not used until then.
+func (w *Weights) Pending() uint64 { return w.later.left.Load() }
 
 // Free releases the weights; the file may be closed afterwards.
 func (w *Weights) Free() {
 	if w != nil {
+		w.later.end()
 		for _, a := range w.inPlace {
 			a.Free()
 		}
@@ -365,7 +376,7 @@ func (l *Loader) Put(t *gguf.TensorInfo, values func() ([]float32, error), shape
 		return ggml.Tensor{}
 	}
 	x := l.copies.New(ggml.F32, shape...)
-	l.fills = append(l.fills, fill{t, func() error {
+	l.fills = append(l.fills, fill{of: t, do: func() error {
 		v, err := values()
 		if err != nil {
 			return err
@@ -388,11 +399,11 @@ func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte)
 	}
 	l.idle[t] = true
 	x := l.copies.New(typ, shape...)
-	l.fills = append(l.fills, fill{t, func() error {
+	l.fills = append(l.fills, fill{of: t, do: func() error {
 		err := relay(x.Host())
 		l.file.Release(t) // at once: the file's pages and the copy are not all there at the same time
 		return err
-	}})
+	}, later: l.Later})
 	return x
 }
 
@@ -433,6 +444,9 @@ func (l *Loader) Finish() (*Weights, error) {
 		w.Free()
 		return nil, err
 	}
+	if fills := l.afterwards(); len(fills) > 0 {
+		w.later.start(fills)
+	}
 	return w, nil
 }
 
@@ -446,6 +460,9 @@ func (l *Loader) finish() error {
 	if err := l.checkAndFill(); err != nil {
 		return err
 	}
+	for _, f := range l.afterwards() {
+		l.idle[f.of] = false // released then
+	}
 	for t := range l.idle {
 		if l.idle[t] {
 			l.file.Release(t)
@@ -454,13 +471,20 @@ func (l *Loader) finish() error {
 	return nil
 }
 
-// checkAndFill checks all tensors and brings up the copies. In memory of the host a tensor is copied as soon as it is
+// afterwards are the copies that are left for later.
+func (l *Loader) afterwards() []fill {
+	return slices.DeleteFunc(slices.Clone(l.fills), func(f fill) bool { return !f.later })
+}
+
+// checkAndFill checks all tensors and brings up the copies that are not left for later. In memory of the host a tensor is copied as soon as it is
 // checked, while it is at hand; not every device takes several uploads at a time.
 func (l *Loader) checkAndFill() error {
 	fills := map[*gguf.TensorInfo][]fill{}
 	if l.be.Host() {
 		for _, f := range l.fills {
-			fills[f.of] = append(fills[f.of], f)
+			if !f.later {
+				fills[f.of] = append(fills[f.of], f)
+			}
 		}
 	}
 	err := inParallel(len(l.check), func(i int) error {
