@@ -13,25 +13,38 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/sample"
 )
 
-// resident memory of this process in bytes, after Go has given back what it does not use.
-func resident(t *testing.T) int {
+// smallPages keeps the kernel from making huge pages of this process's memory, which it does when it likes, and which
+// would look like growth.
+func smallPages(t *testing.T) {
+	t.Helper()
+	require.NoError(t, unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0))
+	t.Cleanup(func() { require.NoError(t, unix.Prctl(unix.PR_SET_THP_DISABLE, 0, 0, 0, 0)) })
+}
+
+// allocated is the memory of this process in bytes, in RAM or swapped out, after Go has given back what it does not use.
+// Pages of files, which the kernel reads and drops as it likes, do not count. (Unlike the numbers in /proc/self/status
+// these are exact, however many processors there are.)
+func allocated(t *testing.T) (bytes int) {
 	t.Helper()
 	debug.FreeOSMemory()
-	status, err := os.ReadFile("/proc/self/status")
+	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
 	require.NoError(t, err)
-	for line := range strings.Lines(string(status)) {
+	for line := range strings.Lines(string(rollup)) {
 		var kib int
-		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
-			return kib << 10
+		for _, kind := range []string{"Anonymous:", "Swap:"} {
+			if n, _ := fmt.Sscanf(line, kind+" %d kB", &kib); n == 1 {
+				bytes += kib << 10
+			}
 		}
 	}
-	require.Fail(t, "no VmRSS in /proc/self/status")
-	return 0
+	require.Positive(t, bytes, "%s", rollup)
+	return bytes
 }
 
 // kinds are requests of every sort, those included that fail or are stopped; each tells how it must end.
@@ -91,6 +104,7 @@ func TestRequestsLeaveNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("500 requests")
 	}
+	smallPages(t)
 	e := engine(t, base)
 	all := kinds(t)
 	names := slices.Sorted(maps.Keys(all))
@@ -101,9 +115,9 @@ func TestRequestsLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	run(0, 220) // the caches are full then
-	before := resident(t)
+	before := allocated(t)
 	run(220, 500)
-	grown := resident(t) - before
+	grown := allocated(t) - before
 	t.Logf("%d KiB more after 500 requests", grown>>10)
 	assert.Less(t, grown, 4<<20)
 }
@@ -113,6 +127,7 @@ func TestALongSpeechNeedsNoMoreMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("2,000 frames")
 	}
+	smallPages(t)
 	const eos = 614
 	e := rigged(t, "talker.codec_head.weight", scaled(0, func(row int) bool { return row == eos })) // is never the best
 	r := sampled(3)
@@ -123,15 +138,17 @@ func TestALongSpeechNeedsNoMoreMemory(t *testing.T) {
 	res, err := e.Synthesize(context.Background(), &r, func([]float32) error {
 		switch frames++; frames {
 		case 1100: // the cache has its last size then
-			at[0] = resident(t)
+			at[0] = allocated(t)
 		case 2000:
-			at[1] = resident(t)
+			at[1] = allocated(t)
 		}
 		return nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, 2000, res.Frames)
 	assert.Equal(t, 2000*1920, res.Samples)
-	t.Logf("%d KiB more after 900 frames", (at[1]-at[0])>>10)
-	assert.Less(t, at[1]-at[0], 1<<20)
+	const position = 3 * 2 * 2 * 64 * 2 // bytes of the cache that a frame fills: layers, keys and values, heads, their size, F16
+	grown := at[1] - at[0] - 900*position
+	t.Logf("%d KiB more after 900 frames", grown>>10)
+	assert.Less(t, grown, 1<<20)
 }
