@@ -50,6 +50,10 @@ void qwen_set_error(enum qt_status status, const char *msg) {
 	}
 }
 
+// ---- Constants ----
+
+char *qwen_constants[QWEN_CONSTANTS];
+
 // ---- Log ----
 
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -27,6 +27,22 @@ struct qt_context *qwen_handle(uintptr_t id);
 // The calling thread; unique among the living ones.
 uintptr_t qwen_thread(void);
 
+// What is left of the calling thread's stack, bytes; SIZE_MAX: not known.
+size_t qwen_stack_left(void);
+
+// The floating-point environment of a thread, of which each system has its own idea.
+typedef struct {
+	uint64_t words[8];
+} qwen_float_env;
+
+// Between enter and leave the calling thread has the default environment.
+void qwen_float_enter(qwen_float_env *host);
+void qwen_float_leave(const qwen_float_env *host);
+
+// Texts that last as long as the process, kept where leak detectors look: they know nothing of Go's memory.
+enum { QWEN_VERSION_TEXT, QWEN_SYSTEM_INFO_TEXT, QWEN_CONSTANTS };
+extern char *qwen_constants[QWEN_CONSTANTS];
+
 // Sets qt_last_error of the calling thread to a copy of msg, and qt_last_status.
 void qwen_set_error(enum qt_status status, const char *msg);
 

@@ -5,27 +5,26 @@ import "C"
 
 import "sync"
 
-// constantStrings are texts whose pointers stay valid as long as the process.
+// constantStrings are texts whose pointers stay valid as long as the process. They are in C memory, and so are the
+// pointers to them.
 type constantStrings struct {
 	mu   sync.Mutex
-	text map[string]*C.char
+	text *constantTable
 }
 
-// get returns the text of that name, which the first call makes; an error is not kept.
-func (c *constantStrings) get(name string, create func() (string, error)) (*C.char, error) {
+type constantTable = [C.QWEN_CONSTANTS]*C.char
+
+// get returns a text, one of C.QWEN_…_TEXT, which the first call makes; an error is not kept.
+func (c *constantStrings) get(i int, create func() (string, error)) (*C.char, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.text[name]; s != nil {
+	if s := c.text[i]; s != nil {
 		return s, nil
 	}
 	text, err := create()
 	if err != nil {
 		return nil, err
 	}
-	if c.text == nil {
-		c.text = make(map[string]*C.char)
-	}
-	s := C.CString(printable(text))
-	c.text[name] = s
-	return s, nil
+	c.text[i] = C.CString(printable(text))
+	return c.text[i], nil
 }

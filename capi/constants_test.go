@@ -11,17 +11,17 @@ import (
 )
 
 func TestConstantStrings(t *testing.T) {
-	var c constantStrings
+	c := constantStrings{text: new(constantTable)}
 	failure := errors.New("not yet")
-	_, err := c.get("a", func() (string, error) { return "", failure })
+	_, err := c.get(0, func() (string, error) { return "", failure })
 	require.ErrorIs(t, err, failure)
 
-	first, err := c.get("a", func() (string, error) { return "text", nil })
+	first, err := c.get(0, func() (string, error) { return "text", nil })
 	require.NoError(t, err)
-	again, err := c.get("a", func() (string, error) { return "another", nil })
+	again, err := c.get(0, func() (string, error) { return "another", nil })
 	require.NoError(t, err)
 	assert.Same(t, first, again)
-	other, err := c.get("b", func() (string, error) { return "text", nil })
+	other, err := c.get(1, func() (string, error) { return "text", nil })
 	require.NoError(t, err)
 	assert.NotSame(t, first, other)
 	cFree(first)

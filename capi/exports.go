@@ -6,7 +6,7 @@
 package main
 
 // #cgo CFLAGS: -I${SRCDIR}/../include -std=gnu11 -Wall -Wextra
-// #cgo LDFLAGS: -pthread
+// #cgo LDFLAGS: -pthread -lm
 // #include <stdlib.h>
 // #include "bridge.h"
 import "C"
@@ -22,8 +22,8 @@ func main() {} // never called in a shared library
 
 // The state of the process that a C library cannot do without.
 var (
-	contexts  table           // what struct qt_context * stands for
-	constants constantStrings // strings handed out for ever
+	contexts  table // what struct qt_context * stands for
+	constants = constantStrings{text: &C.qwen_constants}
 )
 
 // ---- Version ----
@@ -31,7 +31,7 @@ var (
 //export qt_version
 func qt_version() (s C.qwen_string) {
 	guard("qt_version", func() (err error) {
-		s, err = constants.get("version", versionString)
+		s, err = constants.get(C.QWEN_VERSION_TEXT, versionString)
 		return err
 	})
 	return s
@@ -67,7 +67,7 @@ func qt_options_init(options *C.struct_qt_options, size C.size_t) {
 
 //export qt_init
 func qt_init(params C.qwen_init_params) (ctx *C.struct_qt_context) {
-	guard("qt_init", func() (err error) {
+	compute("qt_init", func() (err error) {
 		ctx, err = open(params, nil)
 		return err
 	})
@@ -76,7 +76,7 @@ func qt_init(params C.qwen_init_params) (ctx *C.struct_qt_context) {
 
 //export qt_init_ex
 func qt_init_ex(params C.qwen_init_params, options C.qwen_options) (ctx *C.struct_qt_context) {
-	guard("qt_init_ex", func() (err error) {
+	compute("qt_init_ex", func() (err error) {
 		ctx, err = open(params, options)
 		return err
 	})
@@ -130,7 +130,7 @@ func qt_result_init(result *C.struct_qt_result, size C.size_t) {
 
 //export qt_synthesize
 func qt_synthesize(ctx *C.struct_qt_context, params C.qwen_tts_params, out *C.struct_qt_audio) C.enum_qt_status {
-	return guard("qt_synthesize", func() error {
+	return compute("qt_synthesize", func() error {
 		return synthesize(ctx, params, nil, out, nil)
 	})
 }
@@ -140,7 +140,7 @@ func qt_synthesize_ex(
 	ctx *C.struct_qt_context, params C.qwen_tts_params, request C.qwen_request,
 	out *C.struct_qt_audio, result *C.struct_qt_result,
 ) C.enum_qt_status {
-	return guard("qt_synthesize_ex", func() error {
+	return compute("qt_synthesize_ex", func() error {
 		return synthesize(ctx, params, request, out, result)
 	})
 }
@@ -167,7 +167,7 @@ func qt_result_free(result *C.struct_qt_result) {
 func qt_extract_voice_ref(
 	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, out *C.struct_qt_voice_ref,
 ) C.enum_qt_status {
-	return guard("qt_extract_voice_ref", func() error {
+	return compute("qt_extract_voice_ref", func() error {
 		return extractVoice(ctx, pcm, n, nil, 0, out)
 	})
 }
@@ -178,7 +178,7 @@ func qt_extract_voice_ref(
 func qwen_extract_voice_ref_ex(
 	ctx *C.struct_qt_context, pcm C.qwen_floats, n C.int, cancel C.qt_cancel_cb, user C.uintptr_t, out *C.struct_qt_voice_ref,
 ) C.enum_qt_status {
-	return guard("qt_extract_voice_ref_ex", func() error {
+	return compute("qt_extract_voice_ref_ex", func() error {
 		return extractVoice(ctx, pcm, n, cancel, user, out)
 	})
 }
@@ -204,14 +204,14 @@ func qt_recording_init(recording *C.struct_qt_recording, size C.size_t) {
 
 //export qt_read_recording
 func qt_read_recording(recording C.qwen_recording, out *C.struct_qt_audio) C.enum_qt_status {
-	return guard("qt_read_recording", func() error { return readRecording(recording, out) })
+	return compute("qt_read_recording", func() error { return readRecording(recording, out) })
 }
 
 //export qt_encode_audio
 func qt_encode_audio(
 	samples C.qwen_floats, n, rate C.int, format C.qwen_string, out *C.struct_qt_bytes,
 ) C.enum_qt_status {
-	return guard("qt_encode_audio", func() error { return encodeAudio(samples, n, rate, format, out) })
+	return compute("qt_encode_audio", func() error { return encodeAudio(samples, n, rate, format, out) })
 }
 
 //export qt_bytes_free
@@ -304,7 +304,7 @@ func qt_language_name(ctx C.qwen_context, index C.int) (name C.qwen_string) {
 //export qt_devices
 func qt_devices(ggmlDir C.qwen_string, devices *C.struct_qt_device, capacity C.int, size C.size_t) C.int {
 	n := 0
-	s := guard("qt_devices", func() (err error) {
+	s := compute("qt_devices", func() (err error) {
 		n, err = listDevices(ggmlDir, devices, capacity, uintptr(size))
 		return err
 	})
@@ -316,8 +316,8 @@ func qt_devices(ggmlDir C.qwen_string, devices *C.struct_qt_device, capacity C.i
 
 //export qt_system_info
 func qt_system_info() (s C.qwen_string) {
-	guard("qt_system_info", func() (err error) {
-		s, err = constants.get("system info", func() (string, error) { return core.SystemInfo("") })
+	compute("qt_system_info", func() (err error) {
+		s, err = constants.get(C.QWEN_SYSTEM_INFO_TEXT, func() (string, error) { return core.SystemInfo("") })
 		return err
 	})
 	return s

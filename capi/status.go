@@ -37,6 +37,9 @@ func status(err error) C.enum_qt_status {
 // guard runs the body of an export: whatever comes out of it, a panic too, ends as a status and as the
 // calling thread's qt_last_error.
 func guard(export string, body func() error) (s C.enum_qt_status) {
+	var host C.qwen_float_env
+	C.qwen_float_enter(&host)
+	defer C.qwen_float_leave(&host)
 	defer func() {
 		if p := recover(); p != nil {
 			s = report(panicked(export, p))
@@ -46,6 +49,19 @@ func guard(export string, body func() error) (s C.enum_qt_status) {
 		panic("injected fault")
 	}
 	return report(body())
+}
+
+// minStack is what other libraries take of the caller's stack at most: ggml 40 KiB, ONNX Runtime 80.
+const minStack = 96 << 10
+
+// compute is guard for an export that calls other libraries, on the caller's stack.
+func compute(export string, body func() error) C.enum_qt_status {
+	return guard(export, func() error {
+		if left := uint64(C.qwen_stack_left()); left < minStack {
+			return invalid("thread: %d KiB of its stack are left, %d are needed", left>>10, minStack>>10)
+		}
+		return body()
+	})
 }
 
 // report stores the message of a failure for qt_last_error, and its status; success leaves the last one alone.

@@ -48,6 +48,9 @@
  *   A callback may call the library, with one exception: a synthesis or extraction on the context that is
  *   running it would wait for itself and is refused with QT_STATUS_INVALID_PARAMS. A callback must return:
  *   no longjmp, no exception through the library's frames.
+ *   A thread needs 128 KiB of stack (GPUs' drivers may take more) to load a model, compute, or read and write audio; with
+ *   less the call is refused. Whatever the caller's rounding mode, flushing of subnormal numbers and trapping of
+ *   exceptions are, the library and its callbacks run with the default ones, and the caller has its own back after the call.
  *   Handles are checked: NULL, a context freed before and a stray pointer are errors, never crashes.
  *   (Other pointers cannot be checked: they must be valid for as many elements as is said of them.)
  *

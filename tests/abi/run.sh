@@ -103,6 +103,21 @@ for other in "$@"; do
 	[ -x "$work/synth" ] && program "synth $(basename "$other")" "$work/synth" "$other" "$codec"
 done
 compile threads "$build" -std=c99 $warnings && program threads "$work/threads" "$talker" "$codec"
+compile host "$build" -std=c99 $warnings && program host "$work/host" "$talker" "$codec"
+
+# Memory that goes over between library and caller, seen by the caller's AddressSanitizer.
+sanitize="-fsanitize=address -fno-omit-frame-pointer"
+if echo 'int main(void) { return 0; }' | $cc $sanitize -x c - -o "$work/sanitized" 2>/dev/null && "$work/sanitized"; then
+	echo "leak:libonnxruntime" >"$work/leaks.txt" # it keeps an object for good
+	export ASAN_OPTIONS="handle_segv=0:handle_sigfpe=0:allocator_may_return_null=1" # signals are Go's
+	export LSAN_OPTIONS="suppressions=$work/leaks.txt:print_suppressions=0"
+	compile smoke "$build" -std=c99 $sanitize && program "smoke, address sanitizer" "$work/smoke"
+	compile synth "$build" -std=c99 $sanitize && program "synth, address sanitizer" "$work/synth" "$talker" "$codec"
+	compile threads "$build" -std=c99 $sanitize && program "threads, address sanitizer" "$work/threads" "$talker" "$codec"
+	unset ASAN_OPTIONS LSAN_OPTIONS
+else
+	skipped "address sanitizer: $cc has none"
+fi
 
 test_command "library with injected faults" env CGO_ENABLED=1 \
 	"$go" build -C "$root" -buildmode=c-shared -trimpath -tags qtfault \

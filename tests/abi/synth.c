@@ -845,7 +845,7 @@ static void cancelled_extraction(void) {
     int i, all, at;
     if (request.speaker || request.instruct) return; /* no speaker encoder */
     for (i = 0; i < 40 * FRAME; i++) {
-        pcm[i] = (float)((i * i / 11) % 200 - 100) / 150;
+        pcm[i] = (float)((int64_t)i * i / 11 % 200 - 100) / 150;
     }
     c.thread = pthread_self();
     for (at = 1;; at++) {

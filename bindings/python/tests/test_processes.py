@@ -1,6 +1,7 @@
 """What takes a process of its own: Ctrl-C, fork, the end of the interpreter, memory."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -169,6 +170,20 @@ def test_signal_handlers_are_left_alone():
     print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
     """)
     assert out.split() == ["usr1", "True"]
+
+
+def test_rounding_mode_of_the_loader():
+    """Go's threads are made when the library is loaded, and would keep the rounding mode of the thread that loads it."""
+    upward = {"x86_64": 0x800, "aarch64": 0x400000}.get(platform.machine())
+    if upward is None:
+        pytest.skip("FE_UPWARD of this processor")
+    code = "import zlib; print(zlib.crc32(tts.synthesize('Hi.', **SHORT).samples))"
+    change = f"import ctypes; libm = ctypes.CDLL('libm.so.6'); libm.fesetround({upward})"
+    check = f"; assert libm.fegetround() == {upward}"
+    changed = subprocess.run(
+        [sys.executable, "-c", change + PREAMBLE + code + check], capture_output=True, text=True, timeout=120
+    )
+    assert changed.stderr == "" and changed.stdout == succeeds(code)
 
 
 def test_memory_stays():
