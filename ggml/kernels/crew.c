@@ -22,15 +22,23 @@ enum {
 #define FRONT(s) ((int)((s) >> 16 & 0xffff))
 #define BACK(s) ((int)((s) & 0xffff))
 
+// What is offered.
+struct job {
+	struct lqk_q8_matmul c;
+	lqk_rows *rows;
+};
+
+enum { WORDS = (sizeof(struct job) + 7) / 8 };
+
 struct lqk_crew {
 	_Atomic uint64_t state;
 	_Atomic uint32_t done[MOST / PIECE]; // the offer whose piece of this number lies in results
 	_Atomic int paused, asleep, late, stop;
 	_Atomic int64_t helped;
 
-	// The offer: written while nothing can be taken.
-	struct lqk_q8_matmul offer;
-	lqk_rows *rows;
+	// The offer: written while nothing can be taken. The helper may read it at any time, so that it comes in words; what
+	// it read counts only if it then takes a piece.
+	_Atomic uint64_t job[WORDS];
 	uint32_t number;
 
 	pthread_t thread;
@@ -56,15 +64,28 @@ static inline void relax(void) {
 
 static int64_t last(int64_t piece, int64_t out) { return (piece + 1) * PIECE < out ? (piece + 1) * PIECE : out; }
 
+static void put_job(struct lqk_crew *w, const struct job *job) {
+	uint64_t words[WORDS] = { 0 };
+	memcpy(words, job, sizeof *job);
+	for (int i = 0; i < WORDS; i++) atomic_store_explicit(&w->job[i], words[i], memory_order_relaxed);
+}
+
+static struct job get_job(const struct lqk_crew *w) {
+	uint64_t words[WORDS];
+	for (int i = 0; i < WORDS; i++) words[i] = atomic_load_explicit(&w->job[i], memory_order_relaxed);
+	struct job job;
+	memcpy(&job, words, sizeof job);
+	return job;
+}
+
 // help takes a piece from the back and tells whether there was one.
 static int help(struct lqk_crew *w) {
 	uint64_t s = atomic_load_explicit(&w->state, memory_order_acquire);
 	if (FRONT(s) >= BACK(s)) return 0;
-	const struct lqk_q8_matmul c = w->offer; // read whole before the piece is taken: until then it cannot change
-	lqk_rows *const rows = w->rows;
+	const struct job job = get_job(w); // before the piece is taken: if that succeeds, it was the offer of this state
 	const int piece = BACK(s) - 1;
 	if (!atomic_compare_exchange_strong(&w->state, &s, STATE(NUMBER(s), FRONT(s), piece))) return 1;
-	rows(&c, piece * PIECE, last(piece, c.out));
+	job.rows(&job.c, piece * PIECE, last(piece, job.c.out));
 	atomic_store(&w->done[piece], NUMBER(s));
 	atomic_store(&w->late, 0);
 	atomic_fetch_add_explicit(&w->helped, 1, memory_order_relaxed);
@@ -139,10 +160,10 @@ static int takes(struct lqk_crew *w, const struct lqk_q8_matmul *c) {
 // offer lays a product out for the helper: its input is copied, so that what the helper reads lives as long as the crew.
 static void offer(struct lqk_crew *w, const struct lqk_q8_matmul *c, lqk_rows *rows, int pieces) {
 	memcpy(w->input, c->x, c->columns * lqk_q8_column(c->in));
-	w->offer = *c;
-	w->offer.x = w->input;
-	w->offer.result = w->results;
-	w->rows = rows;
+	struct job job = { *c, rows };
+	job.c.x = w->input;
+	job.c.result = w->results;
+	put_job(w, &job);
 	if (++w->number == 0) w->number = 1; // done starts with zeros
 	atomic_store_explicit(&w->state, STATE(w->number, 0, pieces), memory_order_release);
 	if (atomic_load(&w->asleep)) rouse(w);
