@@ -1,0 +1,59 @@
+//go:build linux || darwin
+
+package atomicfile
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// errTaken is a file that another process, or somebody else in this one, has locked or removed.
+var errTaken = errors.New("locked by somebody else")
+
+// tryLock locks a file. The lock lasts until what is returned is closed, or the process ends; it is nil where the file system has no
+// locks, so that nobody can have them.
+func tryLock(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	lock := os.NewFile(uintptr(fd), f.Name())
+	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil && named(f):
+		return lock, nil
+	case err == nil || errors.Is(err, unix.EWOULDBLOCK):
+		err = errTaken
+	default:
+		err = nil
+	}
+	lock.Close()
+	return nil, err
+}
+
+// named tells whether the name of a file is still its own.
+func named(f *os.File) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(here, there)
+}
+
+// removeAbandoned removes a file that nobody has locked, and tells whether it did.
+func removeAbandoned(name string) bool {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lock, err := tryLock(f)
+	if lock == nil || err != nil {
+		return false
+	}
+	defer lock.Close()
+	return os.Remove(name) == nil
+}
