@@ -32,7 +32,7 @@ func newFlags(o *options) cli.Flags {
 	f = flags.Group("Input and output")
 	f.StringVarP(&o.input, "input", "i", "", "`file` to encode (WAV, FLAC, MP3, Ogg, AIFF, CAF …) or to decode (.rvq, .qvoice)")
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write instead: a .rvq, with a .spk beside it, or audio; '-' streams to stdout")
-	f.StringVar(&o.format, "format", "", "`format` of audio (default: by the ending of -o, else wav): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
+	f.StringVar(&o.format, "format", "", "`format` of audio, whatever -o is called (default: by its ending, wav without one): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
 	f.BoolVar(&o.noClobber, "no-clobber", false, "fail where a file would be replaced")
 
 	f = flags.Group("Voices")

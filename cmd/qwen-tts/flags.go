@@ -80,7 +80,7 @@ func newFlags(o *options) cli.Flags {
 	f.StringVar(&o.anchor, "anchor-text", "", "`text` that the designed voice is recorded with (default: two sentences in --lang)")
 
 	f = flags.Group("Output")
-	f.StringVar(&o.format, "format", "", "`format` (default: by the ending of -o, else wav): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
+	f.StringVar(&o.format, "format", "", "`format`, whatever -o is called (default: by its ending, wav without one): mp3, opus, flac, vorbis, wav, wav24, wav32 (float), pcm")
 	f.Float32Var(&o.speed, "speed", 1, "speak at 0.25 to 4 `times` the speed, at the same pitch (needs libsonic)")
 	f.IntVar(&o.maxNew, "max-new", 2048, "generate at most `n` audio frames, 12.5 a second; with --long: of each piece")
 

@@ -27,8 +27,8 @@ func TestTheInputsAreNeverReplaced(t *testing.T) {
 	require.NoError(t, os.Link(wav, link))
 	base := []string{"--model", model, "--codec", codec, "--text", "Hello."}
 	for _, c := range [][]string{
-		{"-o", model}, {"-o", codec},
-		{"--model", filepath.Dir(config), "-o", config},
+		{"-o", model, "--format", "wav"}, {"-o", codec, "--format", "pcm"},
+		{"--model", filepath.Dir(config), "-o", config, "--format", "wav"},
 		{"--ref-wav", wav, "-o", wav}, {"--ref-wav", wav, "-o", link}, {"--ref-wav", wav, "--save-voice", wav},
 		{"--voice", voice, "-o", voice, "--format", "wav"},
 		{"--ref-wav", wav, "--ref-text", voice, "-o", voice, "--format", "wav"},

@@ -28,19 +28,20 @@ const (
 
 // formats are the facts of each Format.
 var formats = [...]struct {
-	name, ending, contentType string
-	names                     []string   // others that ParseFormat takes
-	stored                    sampleType // where samples are stored as they are
-	sndfile                   *sndfileFormat
+	name, contentType string
+	names             []string   // others that ParseFormat takes
+	endings           []string   // of files' names; the first is Ending
+	stored            sampleType // where samples are stored as they are
+	sndfile           *sndfileFormat
 }{
-	WAV16:  {name: "wav16", ending: ".wav", contentType: "audio/wav", names: []string{"wav"}, stored: int16s},
-	WAV24:  {name: "wav24", ending: ".wav", contentType: "audio/wav", stored: int24s},
-	WAV32:  {name: "wav32", ending: ".wav", contentType: "audio/wav", stored: float32s},
-	PCM:    {name: "pcm", ending: ".pcm", contentType: "audio/pcm", stored: int16s},
-	FLAC:   {name: "flac", ending: ".flac", contentType: "audio/flac", sndfile: &flacFormat},
-	MP3:    {name: "mp3", ending: ".mp3", contentType: "audio/mpeg", sndfile: &mp3Format},
-	Opus:   {name: "opus", ending: ".opus", contentType: "audio/opus", sndfile: &opusFormat},
-	Vorbis: {name: "vorbis", ending: ".ogg", contentType: "audio/ogg", names: []string{"ogg"}, sndfile: &vorbisFormat},
+	WAV16:  {name: "wav16", endings: []string{".wav", ".wave"}, contentType: "audio/wav", names: []string{"wav"}, stored: int16s},
+	WAV24:  {name: "wav24", endings: []string{".wav"}, contentType: "audio/wav", stored: int24s},
+	WAV32:  {name: "wav32", endings: []string{".wav"}, contentType: "audio/wav", stored: float32s},
+	PCM:    {name: "pcm", endings: []string{".pcm", ".raw"}, contentType: "audio/pcm", stored: int16s},
+	FLAC:   {name: "flac", endings: []string{".flac"}, contentType: "audio/flac", sndfile: &flacFormat},
+	MP3:    {name: "mp3", endings: []string{".mp3"}, contentType: "audio/mpeg", sndfile: &mp3Format},
+	Opus:   {name: "opus", endings: []string{".opus"}, contentType: "audio/opus", sndfile: &opusFormat},
+	Vorbis: {name: "vorbis", endings: []string{".ogg", ".oga"}, contentType: "audio/ogg", names: []string{"ogg"}, sndfile: &vorbisFormat},
 }
 
 // formatList is what a wrong name is answered with.
@@ -58,25 +59,22 @@ func ParseFormat(name string) (Format, error) {
 	return 0, fmt.Errorf("audio format %q is not written: choose one of %s", name, formatList)
 }
 
-// FormatOf returns the format that the ending of a file's name stands for: WAV16 for .wav, Vorbis for .ogg and .oga. It
-// is an error if audio of the name would be of a format that is not written, such as .m4a; endings that stand for no
-// audio, and names without one, are WAV16.
+// endingList is what a wrong ending is answered with.
+const endingList = ".wav, .mp3, .opus, .flac, .ogg, .pcm"
+
+// FormatOf returns the format that the ending of a file's name stands for: WAV16 for .wav and .wave, Vorbis for .ogg and
+// .oga, PCM for .pcm and .raw … A name without an ending is WAV16; the error for another ending lists those there are.
 func FormatOf(path string) (Format, error) {
 	ending := strings.ToLower(filepath.Ext(path))
+	if ending == "" || ending == "." {
+		return WAV16, nil
+	}
 	for f, info := range formats {
-		if ending == info.ending {
+		if slices.Contains(info.endings, ending) {
 			return Format(f), nil
 		}
 	}
-	switch ending {
-	case ".oga":
-		return Vorbis, nil
-	case ".raw":
-		return PCM, nil
-	case ".aac", ".m4a", ".m4b", ".mp4", ".aif", ".aiff", ".wma", ".webm", ".mka", ".caf", ".au", ".amr", ".mp2", ".spx", ".wv", ".ape":
-		return 0, fmt.Errorf("%s files are not written: choose one of .mp3, .opus, .flac, .ogg, .wav, .pcm", ending)
-	}
-	return WAV16, nil
+	return 0, fmt.Errorf("%s files are not written: choose one of %s", ending, endingList)
 }
 
 func (f Format) valid() bool { return f >= 0 && int(f) < len(formats) }
@@ -92,7 +90,7 @@ func (f Format) String() string {
 func (f Format) ContentType() string { return formats[f].contentType }
 
 // Ending is what names of such files end in, ".mp3" for example.
-func (f Format) Ending() string { return formats[f].ending }
+func (f Format) Ending() string { return formats[f].endings[0] }
 
 // IsWAV tells whether it is one of the WAV formats.
 func (f Format) IsWAV() bool { return f == WAV16 || f == WAV24 || f == WAV32 }

@@ -39,19 +39,20 @@ func TestParseFormat(t *testing.T) {
 
 func TestFormatOf(t *testing.T) {
 	for path, want := range map[string]Format{"a.wav": WAV16, "a.WAVE": WAV16, "out": WAV16, "/dev/null": WAV16, "x.mp3/y": WAV16,
-		"b/a.MP3": MP3, "a.opus": Opus, "a.ogg": Vorbis, "a.oga": Vorbis, "a.flac": FLAC, "a.pcm": PCM, "a.raw": PCM, "a.mp3.wav": WAV16} {
+		"b/a.MP3": MP3, "a.opus": Opus, "a.ogg": Vorbis, "a.oga": Vorbis, "a.flac": FLAC, "a.pcm": PCM, "a.raw": PCM, "a.mp3.wav": WAV16, "a.": WAV16, "a.b/c": WAV16} {
 		f, err := FormatOf(path)
 		require.NoError(t, err)
 		assert.Equal(t, want, f, path)
 	}
-	for _, path := range []string{"a.m4a", "a.AAC", "a.aiff"} {
+	for _, path := range []string{"a.m4a", "a.AAC", "a.aiff", "a.txt", ".hidden", "a.wav.part", "a.wav24"} {
 		_, err := FormatOf(path)
-		assert.ErrorContains(t, err, "files are not written: choose one of .mp3, .opus")
+		assert.ErrorContains(t, err, "files are not written: choose one of "+endingList)
 	}
 	for f := range formats {
 		of, err := FormatOf("x" + Format(f).Ending())
 		require.NoError(t, err)
 		assert.Equal(t, Format(f).ContentType(), of.ContentType())
+		assert.Contains(t, endingList, Format(f).Ending())
 		assert.Equal(t, Format(f).IsWAV(), of.IsWAV())
 	}
 }

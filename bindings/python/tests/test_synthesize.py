@@ -105,9 +105,17 @@ class TestSave:
         assert Path("/dev/full").is_char_device() and sorted(tmp_path.iterdir()) == [link, out]
         expected.save(tmp_path / ("a" * 251 + ".wav"))
 
+    def test_a_format_that_is_given_takes_any_name(self, expected, tmp_path):
+        for name, fmt in (("x.txt", "wav"), ("x.wav", "pcm")):
+            expected.save(tmp_path / name, format=fmt)
+            assert (tmp_path / name).read_bytes() == expected.encode(fmt)
+        expected.save(tmp_path / "x")
+        assert (tmp_path / "x").read_bytes() == expected.encode("wav")
+
     def test_refused(self, expected, tmp_path):
-        with pytest.raises(libqwen.InvalidParams, match="m4a"):
-            expected.save(tmp_path / "x.m4a")
+        for name in ("x.m4a", "x.txt", "x.wav24"):
+            with pytest.raises(libqwen.InvalidParams, match=rf"{name}: .*choose one of \.wav, \.mp3"):
+                expected.save(tmp_path / name)
         with pytest.raises(OSError):
             expected.save(tmp_path / "nowhere" / "x.wav")
         with pytest.raises(libqwen.InvalidParams, match="format"):

@@ -14,6 +14,7 @@ from ._job import Info
 from ._library import encode as c_string
 from ._library import library
 from ._samples import Samples
+from .errors import InvalidParams
 
 Destination = str | os.PathLike[str] | IO[bytes]
 
@@ -53,8 +54,8 @@ class Audio:
     def save(self, to: Destination, *, format: str | None = None) -> None:
         """Writes a file, or to an open binary file.
 
-        The format follows from the name: ``.wav`` (16-bit), ``.flac``, ``.mp3``, ``.opus``, ``.ogg``, ``.pcm``; or it
-        is one of "wav", "wav24", "wav32" (float), "pcm", "flac", "mp3", "opus", "vorbis".
+        The format follows from the name: ``.wav`` (16-bit; also without an ending), ``.flac``, ``.mp3``, ``.opus``,
+        ``.ogg``, ``.pcm``; or it is one of "wav", "wav24", "wav32" (float), "pcm", "flac", "mp3", "opus", "vorbis".
         All but WAV and PCM need libsndfile.
         """
         data = self.encode(format or _format_of(to))
@@ -109,11 +110,17 @@ def to_pcm16(samples: Samples) -> bytes:
     return encode(samples, "pcm", SAMPLE_RATE)
 
 
-# Endings that are not names of formats; others are asked for as they are, and refused by the library if need be.
-_ENDINGS = {"": "wav", "wave": "wav", "oga": "vorbis", "raw": "pcm"}
+# What endings of names stand for.
+_ENDINGS = {
+    "": "wav", ".wav": "wav", ".wave": "wav", ".flac": "flac", ".mp3": "mp3", ".opus": "opus", ".ogg": "vorbis",
+    ".oga": "vorbis", ".pcm": "pcm", ".raw": "pcm",
+}  # fmt: skip
 
 
 def _format_of(to: Destination) -> str:
     name = to if isinstance(to, (str, os.PathLike)) else getattr(to, "name", None)
-    ending = Path(name).suffix.lower()[1:] if isinstance(name, (str, os.PathLike)) else ""
-    return _ENDINGS.get(ending, ending)
+    ending = Path(name).suffix.lower() if isinstance(name, (str, os.PathLike)) else ""
+    if ending not in _ENDINGS:
+        known = ".wav, .mp3, .opus, .flac, .ogg, .pcm"
+        raise InvalidParams(f"{name!s}: {ending} files are not written: choose one of {known}, or give the format")
+    return _ENDINGS[ending]

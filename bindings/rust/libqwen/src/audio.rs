@@ -42,7 +42,9 @@ impl Audio {
         let path = path.as_ref();
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = match ending.as_str() {
-            "ogg" => "vorbis",
+            "wave" => "wav",
+            "oga" | "ogg" => "vorbis",
+            "raw" => "pcm",
             "wav" | "flac" | "mp3" | "opus" | "pcm" => &ending,
             _ => {
                 let path = path.display();

@@ -457,6 +457,10 @@ fn wav_files() {
     assert!(
         matches!(audio.save(folder.0.join("a.aac")), Err(Error::InvalidParams(m)) if m.contains("a.aac"))
     );
+    for (name, format) in [("b.raw", "pcm"), ("b.wave", "wav")] {
+        audio.save(folder.0.join(name)).unwrap();
+        assert_eq!(std::fs::read(folder.0.join(name)).unwrap(), audio.encode(format).unwrap());
+    }
     audio.save(folder.0.join("a.PCM")).unwrap();
     audio.save(folder.0.join("a.PCM")).unwrap(); // over itself
     assert!(std::fs::read_dir(&folder.0).unwrap().all(|e| !e
