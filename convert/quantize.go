@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -186,8 +187,14 @@ func (q *quantizer) write(ctx context.Context, dst io.Writer, data []byte) error
 // rowBytes is the size of a row, which is known to consist of whole blocks.
 func rowBytes(t gguf.Type, row int) int { return row / t.BlockSize() * t.BlockBytes() }
 
-// convert fills out with size bytes made of the rows in data, the first of which is number first.
-func (p *piece) convert(s *Step, row, first int, data []byte, size int) error {
+// convert fills out with size bytes made of the rows in data, the first of which is number first. A panic is an error: it
+// runs on a goroutine of its own.
+func (p *piece) convert(s *Step, row, first int, data []byte, size int) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
 	n := len(data) / rowBytes(s.From, row) * row
 	if cap(p.floats) < n {
 		p.floats = make([]float32, n)

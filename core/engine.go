@@ -207,12 +207,16 @@ func (e *Engine) open() error {
 	return e.assemble(talker, tokenizer)
 }
 
-// together runs functions at the same time and returns the error of the first that fails, in their order.
+// together runs functions at the same time and returns the error of the first that fails, in their order. A panic is an
+// error, too.
 func together(fs ...func() error) error {
 	errs := make([]error, len(fs))
 	var wg sync.WaitGroup
 	for i, f := range fs {
-		wg.Go(func() { errs[i] = f() })
+		wg.Go(func() {
+			defer caught(&errs[i])
+			errs[i] = f()
+		})
 	}
 	wg.Wait()
 	for _, err := range errs {

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -148,9 +149,7 @@ func (g *group) join(p *place) {
 func (g *group) run() {
 	defer close(g.ended)
 	for {
-		g.dismiss()
-		g.admit()
-		if g.work() {
+		if g.turn() {
 			continue
 		}
 		g.mu.Lock()
@@ -163,6 +162,45 @@ func (g *group) run() {
 			<-g.wake
 		}
 	}
+}
+
+// turn does what there is to do between two frames, and a frame. It tells whether there was one. What computes for a
+// lane has a guard of its own, whose error is the lane's; after a panic of anything else all utterances end.
+func (g *group) turn() (worked bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			g.collapse(r)
+			worked = true
+		}
+	}()
+	g.dismiss()
+	g.admit()
+	return g.work()
+}
+
+// collapse ends the utterances of all lanes after a panic. Those who wait for a lane start afresh.
+func (g *group) collapse(panicked any) {
+	stack := debug.Stack()
+	for i, p := range g.lanes {
+		if p == nil {
+			continue
+		}
+		g.lanes[i] = nil
+		g.forget(i)
+		select {
+		case p.events <- event{err: fmt.Errorf("panic: %v", panicked)}:
+		default: // its end is there already
+		}
+		p.freed <- struct{}{}
+	}
+	g.e.log.Error("panic while syntheses were computed together", "panic", fmt.Sprint(panicked), "stack", string(stack))
+}
+
+// forget ends the sequence of a lane, whatever state that is in.
+func (g *group) forget(lane int) {
+	var err error
+	defer caught(&err)
+	g.talker.Stop(lane)
 }
 
 // dismiss frees the lanes of those who have left, and brings the others together if fewer are computed then.
@@ -210,20 +248,27 @@ func (g *group) free(lane int) {
 
 // admit gives lanes to those who have joined. There are as many lanes as places.
 func (g *group) admit() {
-	g.mu.Lock()
-	joined := g.joined
-	g.joined = nil
-	g.mu.Unlock()
-	for _, p := range joined {
-		lane := 0
-		for g.lanes[lane] != nil {
-			lane++
+	for {
+		lane := slices.Index(g.lanes, nil)
+		if lane < 0 || !g.seat(lane) {
+			return
 		}
-		g.lanes[lane] = p
-		if err := g.start(lane, p); err != nil {
+		if err := g.start(lane, g.lanes[lane]); err != nil {
 			g.fail(lane, err)
 		}
 	}
+}
+
+// seat gives a lane to who joined first, if anybody did.
+func (g *group) seat(lane int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.joined) == 0 {
+		return false
+	}
+	g.lanes[lane] = g.joined[0]
+	g.joined = slices.Delete(g.joined, 0, 1)
+	return true
 }
 
 // start begins a sequence. It makes room in the cache, which must not happen while others use the device.
@@ -234,7 +279,7 @@ func (g *group) start(lane int, p *place) (err error) {
 	return g.talker.Start(lane, p.u.prompt, p.u.xvector())
 }
 
-// caught turns a panic into an error: on the group's goroutine nobody else could.
+// caught turns a panic into an error, where nobody else could: on a goroutine of the engine's.
 func caught(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic: %v", r)

@@ -144,3 +144,25 @@ func TestADumpDoesNotHoldUpTheOthers(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// TestAPanicFailsThoseWhoSpeakTogether: it ends neither the process, nor does anybody wait for ever; and those who come
+// after are spoken as ever.
+func TestAPanicFailsThoseWhoSpeakTogether(t *testing.T) {
+	e := engine(t, custom, func(o *core.Options) { o.MaxBatch = 3 })
+	want, _, err := speak(e, sampled(7))
+	require.NoError(t, err)
+	mend := e.BreakGroup()
+	var wg sync.WaitGroup
+	for range 7 { // more than there are places
+		wg.Go(func() {
+			_, _, err := speak(e, sampled(7))
+			assert.ErrorIs(t, err, core.ErrGenerate)
+			assert.ErrorContains(t, err, "panic")
+		})
+	}
+	wg.Wait()
+	mend()
+	got, _, err := speak(e, sampled(7))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}

@@ -264,8 +264,13 @@ func newPerformance(s *session, it *item) *performance {
 	return p
 }
 
-// run speaks the item into a file, which appears when it is complete.
-func (p *performance) run(ctx context.Context, path string) error {
+// run speaks the item into a file, which appears when it is complete. A panic fails the item alone.
+func (p *performance) run(ctx context.Context, path string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
 	req, err := p.newItemRequest()
 	if err != nil {
 		return err

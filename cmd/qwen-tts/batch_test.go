@@ -369,3 +369,11 @@ func TestItemHash(t *testing.T) {
 	_, err := newHasher([]core.Options{{TalkerPath: filepath.Join(dir, "none")}}, o, nil)
 	assert.Error(t, err)
 }
+
+// TestAPanicFailsItsItemAlone: the worker that speaks it goes on.
+func TestAPanicFailsItsItemAlone(t *testing.T) {
+	p := &performance{batch: &session{}, item: &item{}} // without anything that it needs
+	path := filepath.Join(t.TempDir(), "a.wav")
+	assert.ErrorContains(t, p.run(t.Context(), path), "panic: runtime error")
+	assert.NoFileExists(t, path)
+}

@@ -526,7 +526,7 @@ func surplus(t *gguf.TensorInfo) error {
 	return fmt.Errorf("%s: surplus: a tensor that this model does not have", t.Name)
 }
 
-// inParallel does f for 0..n-1 on all processors and returns the error of the lowest index.
+// inParallel does f for 0..n-1 on all processors and returns the error of the lowest index. A panic is an error, too.
 func inParallel(n int, f func(i int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
@@ -534,7 +534,7 @@ func inParallel(n int, f func(i int) error) error {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := range next {
-				errs[i] = f(i)
+				errs[i] = guarded(f, i)
 			}
 		})
 	}
@@ -549,6 +549,16 @@ func inParallel(n int, f func(i int) error) error {
 		}
 	}
 	return nil
+}
+
+// guarded is f(i), or the error that a panic in it becomes: on a goroutine of its own nobody else could catch it.
+func guarded(f func(i int) error, i int) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return f(i)
 }
 
 // checkTensor refuses NaN and infinite weights, and matrices that were never filled in. It reads all the data but that
