@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,20 +20,53 @@ import (
 )
 
 // readBody reads a request's body, which must come in time and have at most so many bytes.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	if err != nil {
-		return nil, bodyError(err)
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	err = s.withBody(w, r, func() (err error) {
+		body, err = io.ReadAll(r.Body)
+		return err
+	})
+	return body, err
+}
+
+// withBody lets read take r.Body, and takes what that leaves of it: only then the connection is read further, to see
+// whether the client goes away, for as long as the answer takes. The server's end ends the reading.
+func (s *Server) withBody(w http.ResponseWriter, r *http.Request, read func() error) error {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		e := refuse("", "unsupported_media_type", "the body is encoded as %q; only plain bodies are taken", coding)
+		e.status = http.StatusUnsupportedMediaType
+		return e
 	}
-	// From here on the connection is read to see whether the client goes away, for as long as it takes.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return body, nil
+	c := http.NewResponseController(w)
+	over := make(chan struct{})
+	stop := context.AfterFunc(s.base, func() {
+		_ = c.SetReadDeadline(time.Now())
+		close(over)
+	})
+	r.Body = http.MaxBytesReader(w, r.Body, s.opts.MaxBody)
+	err := read()
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	if !stop() {
+		<-over // the controller is not to be used when the request is over
+	}
+	switch {
+	case err == nil:
+		_ = c.SetReadDeadline(time.Time{})
+		return nil
+	case s.base.Err() != nil:
+		return unavailable("shutting_down", errShutdown.Error(), time.Second)
+	}
+	return bodyError(err)
 }
 
 // bodyError tells why a body could not be read.
 func bodyError(err error) error {
+	var known *apiError
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &tooLarge):
 		e := refuse("", "body_too_large", "the body has more than %d bytes", tooLarge.Limit)
 		e.status, e.cause = http.StatusRequestEntityTooLarge, err

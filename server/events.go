@@ -27,7 +27,7 @@ func (e *eventSender) event(value any) error {
 }
 
 func (e *eventSender) send(data []byte) error {
-	return e.y.server.send(e.w, append(append([]byte("data: "), data...), "\n\n"...))
+	return send(e.w, append(append([]byte("data: "), data...), "\n\n"...))
 }
 
 func (e *eventSender) audio(data []byte) error {

@@ -79,12 +79,19 @@ func (r route) method(w http.ResponseWriter, req *http.Request) error {
 // wrap does for every place what is the same everywhere: the id, the log, who may call, and errors as answers.
 func (s *Server) wrap(pattern string, open bool, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{ResponseWriter: w, id: requestID(r), begin: time.Now()}
+		x := &exchange{ResponseWriter: w, server: s, id: requestID(r), begin: time.Now()}
 		x.Header().Set("X-Request-Id", x.id)
 		x.Header().Set("X-Content-Type-Options", "nosniff")
 		_ = http.NewResponseController(w).SetReadDeadline(x.begin.Add(s.opts.BodyTimeout))
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		stop := s.hurryAtTheEnd(x)
 		err := s.guard(x, r, open, h)
+		if x.status != 0 && err != nil && !errors.As(err, new(sent)) {
+			err = aborted{err}
+		}
 		s.finish(x, r, pattern, err)
+		stop()
 		if errors.As(err, new(aborted)) {
 			panic(http.ErrAbortHandler) // the only way to end a connection so that the client sees it break
 		}
@@ -136,9 +143,7 @@ func (s *Server) finish(x *exchange, r *http.Request, pattern string, err error)
 		if !errors.As(err, &failure) {
 			failure = explainCore(err)
 		}
-		if x.status == 0 {
-			failure.write(x)
-		}
+		failure.write(x)
 	}
 	status := cmp.Or(x.status, http.StatusOK)
 	s.metrics.answered(pattern, r.Method, status)
@@ -165,6 +170,7 @@ func (s *Server) logRequest(x *exchange, r *http.Request, status int, failure *a
 // exchange is one request and its answer, as the log sees them.
 type exchange struct {
 	http.ResponseWriter
+	server *Server
 	id     string
 	begin  time.Time
 	status int // 0: nothing was sent
@@ -188,13 +194,52 @@ func (x *exchange) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-func (x *exchange) Write(p []byte) (int, error) {
+func (x *exchange) Write(p []byte) (n int, err error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
-	n, err := x.ResponseWriter.Write(p)
-	x.bytes += int64(n)
-	return n, err
+	for piece := range slices.Chunk(p, sendBytes) {
+		x.allowWriting()
+		m, err := x.ResponseWriter.Write(piece)
+		n, x.bytes = n+m, x.bytes+int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// sendBytes are sent at a time, a number of whole samples. A client that plays while it reads takes some of it within
+// a second, however much is waiting.
+const sendBytes = 32 << 10
+
+// allowWriting gives the client time to take what is written next: it may read slowly, but not stand still.
+func (x *exchange) allowWriting() {
+	c := http.NewResponseController(x.ResponseWriter)
+	if limit := x.server.opts.WriteTimeout; limit > 0 {
+		_ = c.SetWriteDeadline(time.Now().Add(limit))
+	}
+	if x.server.base.Err() != nil {
+		_ = c.SetWriteDeadline(time.Now().Add(lastWords))
+	}
+}
+
+// lastWords is what a client has left to take its answer when the server must end.
+const lastWords = time.Second
+
+// hurryAtTheEnd shortens the wait for a client that does not take its answer, once the server must end; the request
+// calls stop when it is over.
+func (s *Server) hurryAtTheEnd(x *exchange) (stop func()) {
+	over := make(chan struct{})
+	unset := context.AfterFunc(s.base, func() {
+		x.allowWriting()
+		close(over)
+	})
+	return func() {
+		if !unset() {
+			<-over // the connection may be another request's from then on
+		}
+	}
 }
 
 // Unwrap lets http.ResponseController reach what is beneath.

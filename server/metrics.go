@@ -15,6 +15,7 @@ import (
 type metrics struct {
 	handler http.Handler
 
+	inFlight   prometheus.Gauge
 	requests   *prometheus.CounterVec // all, by place, method and status
 	syntheses  *prometheus.CounterVec // by format and outcome
 	rejected   *prometheus.CounterVec // by reason
@@ -39,6 +40,7 @@ func newMetrics(s *Server) *metrics {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
 	m := &metrics{
+		inFlight:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "qwen_http_requests_in_flight", Help: "HTTP requests that are being answered, this one included."}),
 		requests:   vec("qwen_http_requests_total", "Answered HTTP requests.", "path", "method", "status"),
 		syntheses:  vec("qwen_speech_requests_total", "Speech requests that reached the engine.", "format", "outcome"),
 		rejected:   vec("qwen_queue_rejected_total", "Requests that were turned away from the queue.", "reason"),
@@ -52,7 +54,7 @@ func newMetrics(s *Server) *metrics {
 		rtf:        histogram("qwen_rtf", "Real-time factor: time at the engine by time of audio.", .05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10),
 	}
 	r := prometheus.NewRegistry()
-	r.MustRegister(m.requests, m.syntheses, m.rejected, m.frames, m.audio, m.tokens, m.characters, m.queued, m.firstAudio, m.duration, m.rtf,
+	r.MustRegister(m.inFlight, m.requests, m.syntheses, m.rejected, m.frames, m.audio, m.tokens, m.characters, m.queued, m.firstAudio, m.duration, m.rtf,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(gauges(s)...)
 	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{})

@@ -107,24 +107,24 @@ func (s *Server) readRegistration(w http.ResponseWriter, r *http.Request) (*regi
 
 // readForm takes a multipart form apart.
 func (s *Server) readForm(w http.ResponseWriter, r *http.Request, g *registration) error {
-	r.Body = http.MaxBytesReader(w, r.Body, s.opts.MaxBody)
-	form, err := r.MultipartReader()
-	if err != nil {
-		return refuse("", "invalid_body", "the form cannot be read: %v", err)
-	}
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // as in readBody
-			return nil
-		}
+	return s.withBody(w, r, func() error {
+		form, err := r.MultipartReader()
 		if err != nil {
-			return bodyError(err)
+			return refuse("", "invalid_body", "the form cannot be read: %v", err)
 		}
-		if err := g.readPart(part, s.opts.Strict); err != nil {
-			return err
+		for {
+			part, err := form.NextPart()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := g.readPart(part, s.opts.Strict); err != nil {
+				return err
+			}
 		}
-	}
+	})
 }
 
 // readPart takes one field of a form. The bodies of all parts together are bounded already.
@@ -132,7 +132,7 @@ func (g *registration) readPart(part *multipart.Part, strict bool) error {
 	name := part.FormName()
 	data, err := io.ReadAll(part)
 	if err != nil {
-		return bodyError(err)
+		return err
 	}
 	texts := map[string]*string{"name": &g.name, "ref_text": &g.refText, "consent": &g.consent, "language": &g.language}
 	files := map[string]*[]byte{"audio_sample": &g.audio, "audio": &g.audio, "file": &g.audio, "wav": &g.audio,

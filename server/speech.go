@@ -106,7 +106,7 @@ func (y *synthesis) sendWhole(ctx context.Context, w http.ResponseWriter) error 
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(file.Bytes())))
 	w.WriteHeader(http.StatusOK)
-	return y.server.send(w, file.Bytes())
+	return send(w, file.Bytes())
 }
 
 // sendStream sends the audio as it is made. The status waits for the first audio, so that whatever fails before it is
@@ -143,23 +143,11 @@ func (y *synthesis) sendStream(ctx context.Context, cancel context.CancelCauseFu
 	return sender.fail(explain(ctx, err))
 }
 
-// sendBytes are sent at a time, a number of whole samples. A client that plays while it reads takes some of it within
-// a second, however much is waiting.
-const sendBytes = 32 << 10
-
-// send writes and flushes. A client has WriteTimeout for each piece: it may read slowly, but not stand still.
-func (s *Server) send(w http.ResponseWriter, data []byte) (err error) {
-	c := http.NewResponseController(w)
-	for piece := range slices.Chunk(data, sendBytes) {
-		if s.opts.WriteTimeout > 0 {
-			_ = c.SetWriteDeadline(time.Now().Add(s.opts.WriteTimeout))
-		}
-		if _, err = w.Write(piece); err != nil {
-			break
-		}
-	}
+// send writes and flushes.
+func send(w http.ResponseWriter, data []byte) error {
+	_, err := w.Write(data)
 	if err == nil {
-		err = c.Flush()
+		err = http.NewResponseController(w).Flush()
 	}
 	if err != nil {
 		return aborted{err}
@@ -233,7 +221,7 @@ func (b *bodySender) begin() error {
 	return nil
 }
 
-func (b *bodySender) audio(data []byte) error { return b.y.server.send(b.w, data) }
+func (b *bodySender) audio(data []byte) error { return send(b.w, data) }
 
 func (b *bodySender) end() error {
 	for name, value := range outcome(&b.y.total) {
