@@ -38,7 +38,7 @@ func (k keys) check(r *http.Request) error {
 	if given == "" {
 		message = "an API key is needed: send it as \"Authorization: Bearer KEY\""
 	}
-	return &apiError{status: http.StatusUnauthorized, kind: invalidRequest, code: "invalid_api_key", message: message}
+	return &apiError{status: http.StatusUnauthorized, challenge: "Bearer", kind: invalidRequest, code: "invalid_api_key", message: message}
 }
 
 // crossOrigin refuses what web pages of other origins send without being asked, but for those that are allowed.

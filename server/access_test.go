@@ -25,11 +25,15 @@ func textLog(w io.Writer) *slog.Logger {
 
 func TestKeys(t *testing.T) {
 	r := start(t, &fake{speakers: []string{"vivian"}}, func(o *server.Options) { o.Keys = []string{"first", "second"} })
-	for _, header := range []string{"", "Bearer wrong", "Bearer firs", "Bearer firstt", "Basic first", "first", "Bearer"} {
+	for _, header := range []string{"", "Bearer wrong", "Bearer firs", "Bearer firstt", "Basic first", "first", "Bearer", "Bearer ", "Bearer first second", "Bearer first,second", "Bearerfirst", "Token first"} {
 		for _, a := range []answer{r.say(hello(), "Authorization", header), r.get("/v1/models", "Authorization", header),
 			r.get("/metrics", "Authorization", header), r.get("/nowhere", "Authorization", header)} {
 			a.wants(t, 401, "", "invalid_api_key")
+			assert.Equal(t, "Bearer", a.header.Get("WWW-Authenticate"))
 		}
+	}
+	for _, path := range []string{"/v1/models?api_key=first", "/v1/models?key=first", "/v1/models?access_token=first"} {
+		r.get(path, "X-Api-Key", "first", "Cookie", "Authorization=first").wants(t, 401, "", "invalid_api_key")
 	}
 	for _, key := range []string{"first", "second"} {
 		assert.Equal(t, 200, r.say(hello(), "Authorization", "Bearer "+key).status)
@@ -50,8 +54,15 @@ func TestNowhere(t *testing.T) {
 	assert.Equal(t, "POST", a.header.Get("Allow"))
 	a = r.do("PUT", "/v1/audio/voices", "", nil)
 	a.wants(t, 405, "", "method_not_allowed")
-	assert.Equal(t, "GET, POST", a.header.Get("Allow"))
-	assert.Equal(t, 200, r.do("HEAD", "/health", "", nil).status)
+	assert.Equal(t, "GET, HEAD, POST", a.header.Get("Allow"))
+	for _, place := range []string{"/", "/health", "/metrics", "/openapi.json", "/page/page.js", "/v1/models", "/v1/models/tiny", "/v1/audio/voices", "/v1/audio/models"} {
+		a := r.do("HEAD", place, "", nil)
+		assert.Equal(t, 200, a.status, place)
+		assert.Empty(t, a.body)
+		a = r.do("OPTIONS", place, "", nil)
+		a.wants(t, 405, "", "method_not_allowed")
+		assert.Contains(t, a.header.Get("Allow"), "GET, HEAD", place)
+	}
 }
 
 func TestModels(t *testing.T) {

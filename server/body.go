@@ -42,7 +42,7 @@ func (s *Server) withBody(w http.ResponseWriter, r *http.Request, read func() er
 		_ = c.SetReadDeadline(time.Now())
 		close(over)
 	})
-	r.Body = http.MaxBytesReader(w, r.Body, s.opts.MaxBody)
+	r.Body = &bodyReader{ReadCloser: http.MaxBytesReader(w, r.Body, s.opts.MaxBody), server: s, request: r, control: c}
 	err := read()
 	if err == nil {
 		_, err = io.Copy(io.Discard, r.Body)
@@ -58,6 +58,66 @@ func (s *Server) withBody(w http.ResponseWriter, r *http.Request, read func() er
 		return unavailable("shutting_down", errShutdown.Error(), time.Second)
 	}
 	return bodyError(err)
+}
+
+// bodyReader reads a body. What exceeds smallBody waits until it is one of the few large ones: clients decide how many
+// bodies come at once, and the server's memory must be enough for all that are in it.
+type bodyReader struct {
+	io.ReadCloser
+	server  *Server
+	request *http.Request
+	control *http.ResponseController
+	count   int
+}
+
+// A body of more than smallBody bytes is large; that many of these are in memory at a time.
+const (
+	smallBody   = 1 << 20
+	largeBodies = 4
+)
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if b.count >= smallBody {
+		if err := b.server.holdLarge(b.request, b.control); err != nil {
+			return 0, err
+		}
+	} else if room := smallBody - b.count; len(p) > room {
+		p = p[:room]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.count += n
+	return n, err
+}
+
+// holdLarge makes a request's body a large one, which it is until freeBody; the client has BodyTimeout from then on.
+func (s *Server) holdLarge(r *http.Request, c *http.ResponseController) error {
+	x := exchangeOf(r)
+	if x.large {
+		return nil
+	}
+	late := time.NewTimer(s.opts.BodyTimeout)
+	defer late.Stop()
+	select {
+	case s.large <- struct{}{}:
+		x.large = true
+	case <-late.C:
+		return unavailable("queue_timeout", "too many large bodies are being read; try again later", s.opts.BodyTimeout)
+	case <-s.base.Done():
+		return s.base.Err()
+	}
+	_ = c.SetReadDeadline(time.Now().Add(s.opts.BodyTimeout))
+	if s.base.Err() != nil {
+		_ = c.SetReadDeadline(time.Now())
+	}
+	return nil
+}
+
+// freeBody says that nothing of a request's body is kept any more.
+func (x *exchange) freeBody() {
+	if x.large {
+		x.large = false
+		<-x.server.large
+	}
 }
 
 // bodyError tells why a body could not be read.

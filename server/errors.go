@@ -23,6 +23,7 @@ type apiError struct {
 	param   string // "" if no field is at fault
 	message string
 
+	challenge  string        // of WWW-Authenticate, "" if there is none
 	retryAfter time.Duration // 0: trying again soon is no use
 	cause      error         // for the log; may be nil
 }
@@ -149,6 +150,9 @@ func (e *apiError) write(w http.ResponseWriter) {
 	body := e.body()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if e.challenge != "" {
+		h.Set("WWW-Authenticate", e.challenge)
+	}
 	if e.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.retryAfter.Seconds()))))
 	} else if e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError || e.status == http.StatusRequestTimeout {

@@ -67,7 +67,9 @@ func (r route) method(w http.ResponseWriter, req *http.Request) error {
 	}
 	var allowed []string
 	for m := range r.methods {
-		allowed = append(allowed, m)
+		if allowed = append(allowed, m); m == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -85,6 +87,7 @@ func (s *Server) wrap(pattern string, open bool, h handler) http.HandlerFunc {
 		_ = http.NewResponseController(w).SetReadDeadline(x.begin.Add(s.opts.BodyTimeout))
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
+		defer x.freeBody()
 		stop := s.hurryAtTheEnd(x)
 		err := s.guard(x, r, open, h)
 		if x.status != 0 && err != nil && !errors.As(err, new(sent)) {
@@ -176,16 +179,16 @@ type exchange struct {
 	status int // 0: nothing was sent
 	bytes  int64
 	attrs  []slog.Attr
+	large  bool // holds one of the server's places for large bodies
 }
 
 type exchangeKey struct{}
 
+// exchangeOf is what a handler's request belongs to.
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+
 // note adds to what the log says of a request.
-func note(r *http.Request, attrs ...slog.Attr) {
-	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
-		x.attrs = append(x.attrs, attrs...)
-	}
-}
+func (x *exchange) note(attrs ...slog.Attr) { x.attrs = append(x.attrs, attrs...) }
 
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {

@@ -69,6 +69,7 @@ func gauges(s *Server) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("qwen_queue_depth", "Requests that wait for their turn.", func() float64 { _, n := s.line.load(); return float64(n) }),
 		gauge("qwen_running", "Requests at the engine.", func() float64 { n, _ := s.line.load(); return float64(n) }),
+		gauge("qwen_large_bodies", "Large request bodies that are in memory.", func() float64 { return float64(len(s.large)) }),
 		gauge("qwen_ready", "1 when the model is loaded.", func() float64 {
 			if s.model.Load() == nil {
 				return 0

@@ -86,7 +86,9 @@ const leastRecording = 256
 
 // decodeBase64 takes the common alphabet and that of URLs, with and without padding and line breaks.
 func decodeBase64(field, text string) ([]byte, error) {
-	text = strings.NewReplacer("\n", "", "\r", "", "-", "+", "_", "/").Replace(text)
+	if strings.ContainsAny(text, "-_\r\n") { // else there is no need for a copy
+		text = strings.NewReplacer("\n", "", "\r", "", "-", "+", "_", "/").Replace(text)
+	}
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
 		return nil, refuse(field, "invalid_value", "%s: not base64: %v", field, err)
@@ -169,6 +171,10 @@ func (r *references) fetch(ctx context.Context, address string) ([]byte, error) 
 	return r.readAll(res.Body)
 }
 
+// mostReference is the length of the longest reference, in seconds; five to twenty are good. Each request that waits
+// for its turn keeps its own.
+const mostReference = 120
+
 // decodeClip makes a reference, mono at 24 kHz, of an audio file. One is decoded at a time: a small file can hold much
 // audio. The transcript, if there is one, is compared with the length of the sound.
 func (s *Server) decodeClip(ctx context.Context, field string, data []byte, transcript string) (pcm []float32, warnings []string, err error) {
@@ -181,6 +187,9 @@ func (s *Server) decodeClip(ctx context.Context, field string, data []byte, tran
 	clip, err := audio.Decode(data, "")
 	if err != nil {
 		return nil, nil, refuse(field, "invalid_audio", "%s: %v", field, err)
+	}
+	if clip.Seconds() > mostReference {
+		return nil, nil, refuse(field, "invalid_audio", "%s: %.0f seconds of audio, at most %d are taken", field, clip.Seconds(), mostReference)
 	}
 	report := clip.Report()
 	if transcript != "" {

@@ -106,6 +106,7 @@ type Server struct {
 	line       *line
 	metrics    *metrics
 	decoding   chan struct{} // held while a recording is decoded
+	large      chan struct{} // held by requests while a large body of theirs is in memory
 	stuck      stuck
 
 	model atomic.Pointer[model] // nil while it loads
@@ -137,7 +138,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts: opts, log: opts.Logger, keys: newKeys(opts.Keys), references: refs, decoding: make(chan struct{}, 1),
+		opts: opts, log: opts.Logger, keys: newKeys(opts.Keys), references: refs, decoding: make(chan struct{}, 1), large: make(chan struct{}, largeBodies),
 		line: &line{slots: opts.Slots, room: opts.MaxQueue, patience: opts.QueueTimeout},
 	}
 	if s.hosts, err = newHosts(opts.AllowedHosts); err != nil {

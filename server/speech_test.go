@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -468,3 +469,20 @@ func TestShortTextsAreShort(t *testing.T) {
 	a = r.say(hello("input", "Huh?", "response_format", "wav", "max_new_tokens", 200))
 	assert.Equal(t, "200", a.header.Get("X-Frames"))
 }
+
+// A fault of the program while an answer is sent must not end it as if it were complete.
+func TestAFaultInTheMiddle(t *testing.T) {
+	r := start(t, &fake{speakers: []string{"vivian"}})
+	body := &faulty{ResponseRecorder: httptest.NewRecorder()}
+	assert.PanicsWithValue(t, http.ErrAbortHandler, func() {
+		r.srv.Handler().ServeHTTP(body, httptest.NewRequest("POST", "/v1/audio/speech", jsonBody(t, hello("response_format", "pcm"))))
+	})
+	assert.Equal(t, 200, body.Code)
+	assert.NotContains(t, body.Body.String(), "error")
+	r.waitForLoad(0, 0)
+}
+
+// faulty panics at the first flush, when the status is on its way.
+type faulty struct{ *httptest.ResponseRecorder }
+
+func (f *faulty) FlushError() error { panic("a fault") }

@@ -216,6 +216,8 @@ func TestAPortThatIsTaken(t *testing.T) {
 func TestUsage(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, os.WriteFile(keys, []byte("# none\n\n"), 0o600))
+	utf16 := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, os.WriteFile(utf16, []byte("\xff\xfek\x00"), 0o600))
 	model := []string{"--model", "m", "--codec", "c"}
 	for want, args := range map[string][]string{
 		"--model is missing":            nil,
@@ -232,6 +234,8 @@ func TestUsage(t *testing.T) {
 		"--drain-timeout":               append(model, "--drain-timeout", "-1s"),
 		"--voice-alias":                 append(model, "--voice-alias", "alloy"),
 		"must not be empty":             append(model, "--api-key", ""),
+		"--api-key: a key must":         append(model, "--api-key", "a\nb"),
+		"--api-key-file: a key must":    append(model, "--api-key-file", utf16),
 		"holds no key":                  append(model, "--api-key-file", keys),
 		"not an origin":                 append(model, "--cors-origin", "not an origin"),
 		"neither a name nor":            append(model, "--allowed-host", "https://tts.lan"),
@@ -253,11 +257,11 @@ func TestUsage(t *testing.T) {
 
 func TestKeysFromEverywhere(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
-	require.NoError(t, os.WriteFile(keys, []byte("# of the team\nfile-key \n"), 0o600))
+	require.NoError(t, os.WriteFile(keys, []byte("\ufeffbom-key\r\n# of the team\r\n\tfile-key \r\n\r\nlast key"), 0o600))
 	t.Setenv(keyEnv, "env-key")
 	r := serve(t, "--api-key", "flag-key", "--api-key-file", keys)
 	r.ready(http.DefaultClient)
-	for key, status := range map[string]int{"flag-key": 200, "file-key": 200, "env-key": 200, "other": 401, "# of the team": 401} {
+	for key, status := range map[string]int{"flag-key": 200, "file-key": 200, "bom-key": 200, "last key": 200, "env-key": 200, "other": 401, "# of the team": 401} {
 		req, err := http.NewRequest("GET", r.url+"/v1/models", nil)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+key)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -199,39 +198,47 @@ func (o *options) serverOptions(log *slog.Logger) (server.Options, error) {
 // allKeys are those of the flags, the file and the environment.
 func (o *options) allKeys() ([]string, error) {
 	keys := append([]string(nil), o.keys...)
+	from := make([]string, len(keys))
+	for i := range from {
+		from[i] = "--api-key"
+	}
 	if k := os.Getenv(keyEnv); k != "" {
-		keys = append(keys, k)
+		keys, from = append(keys, k), append(from, keyEnv)
 	}
 	if o.keyFile != "" {
 		more, err := readKeys(o.keyFile)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, more...)
+		for _, k := range more {
+			keys, from = append(keys, k), append(from, "--api-key-file")
+		}
 	}
-	for _, k := range keys {
-		if strings.TrimSpace(k) != k || k == "" {
-			return nil, cli.Usagef("--api-key: a key must not be empty, or start or end with a space")
+	for i, k := range keys {
+		if !isKey(k) {
+			return nil, cli.Usagef("%s: a key must not be empty, start or end with a space, or have characters other than those of ASCII that can be seen", from[i])
 		}
 	}
 	return keys, nil
 }
 
+// isKey tells whether a client can send a key: headers carry ASCII, and lose spaces at the ends.
+func isKey(k string) bool {
+	odd := func(r rune) bool { return r < ' ' || r > '~' }
+	return k != "" && strings.TrimSpace(k) == k && !strings.ContainsFunc(k, odd)
+}
+
+// readKeys reads a file with a key a line, as editors of any system write it.
 func readKeys(path string) ([]string, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cli.IOError{Err: fmt.Errorf("--api-key-file: %w", err)}
 	}
-	defer f.Close()
 	var keys []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			keys = append(keys, line)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, cli.IOError{Err: fmt.Errorf("--api-key-file: %w", err)}
 	}
 	if len(keys) == 0 {
 		return nil, cli.Inputf("--api-key-file: %s holds no key", path)
