@@ -87,6 +87,13 @@ func readVoice(path, name string, model voicefile.Identity) (*cloned, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no file") // a pipe would be waited for
+	}
 	voice, err := voicefile.ReadVoice(path)
 	if err != nil {
 		return nil, err
@@ -94,11 +101,7 @@ func readVoice(path, name string, model voicefile.Identity) (*cloned, error) {
 	if err := voice.Check(model); err != nil {
 		return nil, err
 	}
-	c := &cloned{name: name, voice: voice}
-	if info, err := os.Stat(path); err == nil {
-		c.created = info.ModTime()
-	}
-	return c, nil
+	return &cloned{name: name, voice: voice, created: info.ModTime()}, nil
 }
 
 // get finds a voice.
