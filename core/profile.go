@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Profile is what a synthesis cost, in the form that is shown and kept: durations in milliseconds. Stages may overlap,
-// so they need not add up to the total.
+// Profile is what a synthesis cost, in the form that is shown and kept: durations in milliseconds. Stages overlap, so
+// that they need not add up to the total.
 type Profile struct {
 	Frames     int     `json:"frames"`
 	AudioSec   float64 `json:"audio_s"` // length of the speech
@@ -51,7 +51,9 @@ func (r *Result) RTF() float64 {
 // seconds is the length of the speech.
 func (r *Result) seconds() float64 { return float64(r.Samples) / SampleRate }
 
-// String is a table, a stage a line: its time, its time a frame where it works by frames, and its share of the total.
+// String is a table: of each stage its time, its time a frame where it works by frames, and how much of the total it
+// was under way. Decoding goes on beside other stages, and drawing codes is part of the predictor's, so that the shares
+// do not add up; a line below the table says so.
 func (p Profile) String() string {
 	var b strings.Builder
 	row := func(stage string, t float64, byFrame, share bool) {
@@ -62,19 +64,19 @@ func (p Profile) String() string {
 		if share && p.Total > 0 {
 			part = fmt.Sprintf("%.0f %%", 100*t/p.Total)
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-18s %10.1f %10s %6s", stage, t, frame, part), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-18s %10.1f %10s %10s", stage, t, frame, part), " ") + "\n")
 	}
-	fmt.Fprintf(&b, "%-18s %10s %10s %6s\n", "stage", "ms", "ms/frame", "share")
-	row("load", p.Load, false, false)
+	fmt.Fprintf(&b, "%-18s %10s %10s %10s\n", "stage", "ms", "ms/frame", "of total")
 	row("tokenise", p.Tokenise, false, true)
 	row("encode reference", p.Reference, false, true)
 	row("prefill", p.Prefill, false, true)
 	row("talker", p.Talker, true, true)
 	row("predictor", p.Predictor, true, true)
-	row("sampling", p.Sampling, true, true)
+	row("  sampling", p.Sampling, true, true)
 	row("decode", p.Codec, true, true)
-	row("first audio", p.FirstAudio, false, false)
-	row("total", p.Total, true, false)
+	row("total", p.Total, true, true)
+	b.WriteString("stages overlap, so that they need not add up: decode runs beside the others, predictor has most of sampling\n")
+	fmt.Fprintf(&b, "first audio after %.1f ms; before all this, loading took %.1f ms\n", p.FirstAudio, p.Load)
 	fmt.Fprintf(&b, "%d frames, %.2f s of audio, RTF %.3f\n", p.Frames, p.AudioSec, p.RTF)
 	return b.String()
 }

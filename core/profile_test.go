@@ -37,7 +37,7 @@ func TestEveryStageIsTimed(t *testing.T) {
 	assert.InDelta(t, float64(res.Samples)/24000, p.AudioSec, 1e-9)
 	assert.InDelta(t, p.Total/1000/p.AudioSec, p.RTF, 1e-9)
 	table := p.String()
-	for _, stage := range []string{"load", "tokenise", "encode reference", "prefill", "talker", "predictor", "sampling", "decode", "first audio", "total", "RTF"} {
+	for _, stage := range []string{"loading", "tokenise", "encode reference", "prefill", "talker", "predictor", "sampling", "decode", "first audio", "total", "RTF"} {
 		assert.Contains(t, table, stage)
 	}
 	data, err := json.Marshal(p)
@@ -49,18 +49,18 @@ func TestEveryStageIsTimed(t *testing.T) {
 
 func TestProfileTable(t *testing.T) {
 	r := core.Result{Frames: 2, Samples: 3840, Finish: core.FinishStop, Timings: core.Timings{Load: time.Second, Talker: 20 * time.Millisecond,
-		Predictor: 60 * time.Millisecond, FirstAudio: 50 * time.Millisecond, Total: 80 * time.Millisecond}}
-	assert.Equal(t, `stage                      ms   ms/frame  share
-load                   1000.0
-tokenise                  0.0               0 %
-encode reference          0.0               0 %
-prefill                   0.0               0 %
-talker                   20.0      10.00   25 %
-predictor                60.0      30.00   75 %
-sampling                  0.0       0.00    0 %
-decode                    0.0       0.00    0 %
-first audio              50.0
-total                    80.0      40.00
+		Predictor: 60 * time.Millisecond, Sampling: 8 * time.Millisecond, Codec: 40 * time.Millisecond, FirstAudio: 50 * time.Millisecond, Total: 80 * time.Millisecond}}
+	assert.Equal(t, `stage                      ms   ms/frame   of total
+tokenise                  0.0                   0 %
+encode reference          0.0                   0 %
+prefill                   0.0                   0 %
+talker                   20.0      10.00       25 %
+predictor                60.0      30.00       75 %
+  sampling                8.0       4.00       10 %
+decode                   40.0      20.00       50 %
+total                    80.0      40.00      100 %
+stages overlap, so that they need not add up: decode runs beside the others, predictor has most of sampling
+first audio after 50.0 ms; before all this, loading took 1000.0 ms
 2 frames, 0.16 s of audio, RTF 0.500
 `, r.Profile().String())
 	assert.Zero(t, (&core.Result{}).RTF())

@@ -99,7 +99,7 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")
-	f.StringVar(&o.profile, "profile", "", "print on stderr what each stage took, as a table or json `form`")
+	f.StringVar(&o.profile, "profile", "", "print on stderr what each stage took, in the `form` table (the default) or json")
 	f.Lookup("profile").NoOptDefVal = "table"
 	f.StringVar(&o.dump, "dump", "", "write intermediate tensors to `folder`, one .npy per stage")
 	f.BoolVar(&o.listSpeakers, "list-speakers", false, "print the speakers of the model and exit")
