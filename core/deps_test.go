@@ -44,7 +44,7 @@ var lattice = map[string]string{
 
 	"ggml":          "ggml/gguf internal/dylib internal/half",
 	"ggml/kernels":  "ggml ggml/gguf internal/half",
-	"ggml/gguf":     "internal/half internal/mmap",
+	"ggml/gguf":     "internal/atomicfile internal/half internal/mmap",
 	"internal/half": "",
 	"internal/npy":  "",
 

@@ -30,12 +30,10 @@ type stage struct {
 // newDump makes the directory.
 func newDump(dir string) (*dump, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, dumpError(err)
+		return nil, fail(ErrInvalid, "dump_dir: %w", err)
 	}
 	return &dump{dir: dir, stages: map[string]*stage{}, probed: -1}, nil
 }
-
-func dumpError(err error) error { return fail(ErrInvalid, "dump_dir: %w", err) }
 
 func (d *dump) stage(name string, inner ...int) *stage {
 	s := d.stages[name]
@@ -126,7 +124,7 @@ func (d *dump) write(u *utterance) error {
 	}
 	for name, s := range d.stages {
 		if err := s.write(filepath.Join(d.dir, name+".npy"), slices.Contains(single, name)); err != nil {
-			return dumpError(err)
+			return fail(ErrGenerate, "dump_dir: %w", err)
 		}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
+
+	"github.com/libqwen/libqwen/internal/atomicfile"
 )
 
 // Writer writes a GGUF file front to back: first all metadata and the descriptions of all tensors, then the tensors'
@@ -26,10 +26,10 @@ import (
 //
 // The first failure sticks: every later call, up to Close, returns it again.
 type Writer struct {
-	path, temp string
-	file       *os.File
-	buf        *bufio.Writer
-	err        error
+	path string
+	file *atomicfile.File
+	buf  *bufio.Writer
+	err  error
 
 	metadata  bytes.Buffer
 	keys      map[string]bool
@@ -41,7 +41,8 @@ type Writer struct {
 	started   bool  // the header is written
 }
 
-// NewWriter starts a file. It is written under a temporary name in the same directory, which Close changes to path.
+// NewWriter starts a file. It is written under a temporary name in the same directory, which Close changes to path;
+// what a killed process has left of it goes.
 func NewWriter(path string) (*Writer, error) {
 	if path == "" {
 		return nil, errors.New("gguf: the name of the file to write is empty")
@@ -49,35 +50,14 @@ func NewWriter(path string) (*Writer, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("gguf: %s: exists and is not a regular file", path)
 	}
-	file, err := createTemp(path)
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
 	return &Writer{
-		path: path, temp: file.Name(), file: file, buf: bufio.NewWriterSize(file, 1<<20),
+		path: path, file: file, buf: bufio.NewWriterSize(file.Writer(), 1<<20),
 		keys: map[string]bool{}, names: map[string]bool{}, alignment: defaultAlignment,
 	}, nil
-}
-
-// maxBase leaves room for what is added to a name: file systems allow 255 bytes.
-const maxBase = 200
-
-// createTemp creates a file beside path. Unlike os.CreateTemp it leaves the permissions to the umask, as they are
-// those of the final file.
-func createTemp(path string) (*os.File, error) {
-	base := filepath.Base(path)
-	base = strings.ToValidUTF8(base[:min(len(base), maxBase)], "")
-	for i := 0; ; i++ {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), i))
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
-			failed.Path = path // the name that the caller knows
-		}
-		return file, err
-	}
 }
 
 func (w *Writer) fail(format string, args ...any) error {
@@ -258,10 +238,7 @@ func (w *Writer) finish() error {
 		err = w.file.Sync()
 	}
 	if err == nil {
-		err = w.file.Close()
-	}
-	if err == nil {
-		err = os.Rename(w.temp, w.path)
+		err = w.file.Commit()
 	}
 	if err != nil {
 		return w.fail("%w", err)
@@ -275,8 +252,7 @@ func (w *Writer) Abort() {
 	if w.file == nil {
 		return
 	}
-	_ = w.file.Close()
-	_ = os.Remove(w.temp)
+	w.file.Discard()
 	w.file = nil
 	_ = w.fail("writing was given up") // what later calls return
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package atomicfile
+package atomicfile_test
 
 import (
 	"os"
@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/internal/atomicfile"
 	"github.com/libqwen/libqwen/internal/testenv"
 )
 
 // TestMain is also a process that is killed while it writes.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("ATOMICFILE_DIE_WRITING"); path != "" {
-		f, err := Create(path)
+		f, err := atomicfile.Create(path)
 		if err == nil {
 			_, err = f.Writer().Write([]byte("half"))
 		}
@@ -51,7 +52,7 @@ func TestWhatWasAbandonedGoes(t *testing.T) {
 		dieWriting(t, path)
 		assert.Len(t, testenv.Names(t, dir), 1)
 	}
-	require.NoError(t, Write(path, []byte("audio")))
+	require.NoError(t, atomicfile.Write(path, []byte("audio")))
 	assert.Equal(t, []string{filepath.Base(path)}, testenv.Names(t, dir))
 	assert.Equal(t, "audio", testenv.Content(t, path))
 }
@@ -60,9 +61,9 @@ func TestWhatWasAbandonedGoes(t *testing.T) {
 func TestTheLivingAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.wav")
-	one, err := Create(path)
+	one, err := atomicfile.Create(path)
 	require.NoError(t, err)
-	two, err := Create(path)
+	two, err := atomicfile.Create(path)
 	require.NoError(t, err)
 	write(t, one, "one")
 	write(t, two, "two")
@@ -83,7 +84,7 @@ func TestManyWriteTheSame(t *testing.T) {
 		content := []byte(strings.Repeat(string(rune('1'+i)), 5000))
 		all.Go(func() {
 			for range 100 {
-				assert.NoError(t, Write(path, content))
+				assert.NoError(t, atomicfile.Write(path, content))
 				seen, err := os.ReadFile(path)
 				assert.NoError(t, err)
 				assert.Equal(t, strings.Repeat(string(seen[:1]), 5000), string(seen))
@@ -100,7 +101,7 @@ func TestALinkInPlaceOfThePartialFile(t *testing.T) {
 	other := filepath.Join(dir, "other")
 	require.NoError(t, os.WriteFile(other, []byte("precious"), 0o666))
 	require.NoError(t, os.Symlink(other, filepath.Join(dir, ".out.wav.partial")))
-	require.NoError(t, Write(filepath.Join(dir, "out.wav"), []byte("audio")))
+	require.NoError(t, atomicfile.Write(filepath.Join(dir, "out.wav"), []byte("audio")))
 	assert.Equal(t, "precious", testenv.Content(t, other))
 	assert.Equal(t, "audio", testenv.Content(t, filepath.Join(dir, "out.wav")))
 }
@@ -112,11 +113,11 @@ func TestLinksToNothing(t *testing.T) {
 	require.NoError(t, os.Symlink("a/b", filepath.Join(dir, "folder")))
 	require.NoError(t, os.Symlink("second.wav", filepath.Join(dir, "first.wav")))
 	require.NoError(t, os.Symlink("folder/../third.wav", filepath.Join(dir, "second.wav")))
-	require.NoError(t, Write(filepath.Join(dir, "first.wav"), []byte("audio")))
+	require.NoError(t, atomicfile.Write(filepath.Join(dir, "first.wav"), []byte("audio")))
 	assert.Equal(t, "audio", testenv.Content(t, filepath.Join(dir, "a", "third.wav")))
 	assert.Equal(t, "audio", testenv.Content(t, filepath.Join(dir, "first.wav")))
 
 	loop := filepath.Join(dir, "loop.wav")
 	require.NoError(t, os.Symlink("loop.wav", loop))
-	require.Error(t, Write(loop, nil))
+	require.Error(t, atomicfile.Write(loop, nil))
 }

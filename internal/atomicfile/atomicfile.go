@@ -157,6 +157,9 @@ func (r regular) ReadFrom(in io.Reader) (int64, error) {
 	return n, renamed(err, r.target)
 }
 
+// Sync has what was written stored for good, so that not even a crash of the system leaves less under the file's name.
+func (f *File) Sync() error { return renamed(f.file.Sync(), f.target) }
+
 // Commit makes the file appear under its name.
 func (f *File) Commit() error {
 	f.done = true

@@ -1,4 +1,4 @@
-package atomicfile
+package atomicfile_test
 
 import (
 	"io"
@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/libqwen/libqwen/internal/atomicfile"
 	"github.com/libqwen/libqwen/internal/testenv"
 )
 
-func write(t *testing.T, f *File, data string) {
+func write(t *testing.T, f *atomicfile.File, data string) {
 	t.Helper()
 	_, err := io.WriteString(f.Writer(), data)
 	require.NoError(t, err)
@@ -24,7 +25,7 @@ func write(t *testing.T, f *File, data string) {
 func TestAppearsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "声音.wav")
-	f, err := Create(path)
+	f, err := atomicfile.Create(path)
 	require.NoError(t, err)
 	defer f.Discard()
 	assert.True(t, f.Seekable())
@@ -40,7 +41,7 @@ func TestAppearsWhole(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{strings.Repeat("a", 251) + ".wav", strings.Repeat("声", 83) + ".wav"} {
-		require.NoError(t, Write(filepath.Join(dir, name), []byte("audio")))
+		require.NoError(t, atomicfile.Write(filepath.Join(dir, name), []byte("audio")))
 		assert.Equal(t, "audio", testenv.Content(t, filepath.Join(dir, name)))
 	}
 	assert.Len(t, testenv.Names(t, dir), 2)
@@ -50,7 +51,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.wav")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
-	f, err := Create(path)
+	f, err := atomicfile.Create(path)
 	require.NoError(t, err)
 	write(t, f, "half")
 	f.Discard()
@@ -68,7 +69,7 @@ func TestReplacesAndKeepsTheMode(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 	link := filepath.Join(dir, "link.wav")
 	require.NoError(t, os.Symlink(path, link))
-	require.NoError(t, Write(link, []byte("after")))
+	require.NoError(t, atomicfile.Write(link, []byte("after")))
 
 	assert.Equal(t, "after", testenv.Content(t, path), "the file behind the link")
 	info, err := os.Lstat(link)
@@ -83,7 +84,7 @@ func TestDevicesAreWrittenDirectly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no /dev/null")
 	}
-	f, err := Create(os.DevNull)
+	f, err := atomicfile.Create(os.DevNull)
 	require.NoError(t, err)
 	assert.False(t, f.Seekable())
 	_, seeks := f.Writer().(io.Seeker)
@@ -98,7 +99,7 @@ func TestDevicesAreWrittenDirectly(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{dir, filepath.Join(dir, "none", "out.wav")} {
-		err := Write(path, nil)
+		err := atomicfile.Write(path, nil)
 		assert.ErrorContains(t, err, path+":", "the name that was asked for")
 		assert.ErrorAs(t, err, new(*fs.PathError))
 	}

@@ -105,7 +105,7 @@ func ExitCode(ctx context.Context, err error) int {
 	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrUnsupported),
 		errors.Is(err, hub.ErrInvalid):
 		return ExitUsage
-	case isHub(err):
+	case isHub(err), errors.Is(err, core.ErrGenerate) && errors.As(err, new(*fs.PathError)): // files of --dump
 		return ExitIO
 	case errors.As(err, &mode), errors.Is(err, core.ErrMode):
 		return ExitMode

@@ -24,6 +24,7 @@ func TestExitCode(t *testing.T) {
 		{nil, 0},
 		{errors.New("anything"), 1},
 		{core.ErrGenerate, 1},
+		{fmt.Errorf("%w: %w", core.ErrGenerate, &fs.PathError{Op: "write", Err: syscall.ENOSPC}), 6}, // of --dump
 		{core.ErrInvalid, 2},
 		{core.ErrUnsupported, 2},
 		{Usagef("flag"), 2},

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FRAME 1920
@@ -558,6 +559,20 @@ static void nowhere_to_dump(void) {
     p.dump_dir = "/dev/null/dump";
     CHECK(qt_synthesize(ctx, &p, &out) != QT_STATUS_OK);
     CHECK_ERROR("dump");
+}
+
+/* A file that cannot be written is no mistake of the parameters. */
+static void something_in_the_way_of_a_dump(void) {
+    struct qt_tts_params p = request;
+    struct qt_audio out;
+    char dir[512], file[600];
+    CHECK(mkdtemp(temporary(dir, "dump")) != NULL);
+    sprintf(file, "%s/codes.npy", dir);
+    CHECK(mkdir(file, 0700) == 0);
+    p.dump_dir = dir;
+    CHECK(qt_synthesize(ctx, &p, &out) == QT_STATUS_GENERATE_FAILED);
+    CHECK_ERROR("codes.npy");
+    CHECK(!out.samples);
 }
 
 static void dumps(void) {
@@ -1206,6 +1221,7 @@ int main(int argc, char **argv) {
     RUN(references);
     RUN(modes);
     RUN(nowhere_to_dump);
+    RUN(something_in_the_way_of_a_dump);
     RUN(dumps);
     RUN(bad_files);
     RUN(options_that_cannot_be);
