@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -376,4 +378,41 @@ func TestAPanicFailsItsItemAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.wav")
 	assert.ErrorContains(t, p.run(t.Context(), path), "panic: runtime error")
 	assert.NoFileExists(t, path)
+}
+
+// TestPythonHasTheSameFields: items of libqwen.bulk and libqwen.ray are those of --batch, with the same names and types.
+func TestPythonHasTheSameFields(t *testing.T) {
+	source, err := os.ReadFile(filepath.FromSlash("../../bindings/python/src/libqwen/bulk.py"))
+	require.NoError(t, err)
+	dict := func(name string) map[string]string {
+		block := regexp.MustCompile(`(?ms)^` + name + `\b[^\n]*= \{(.*?)^\}`).FindSubmatch(source)
+		require.NotNil(t, block, name)
+		found := map[string]string{}
+		for _, m := range regexp.MustCompile(`"(\w+)": "?(\w+)`).FindAllSubmatch(block[1], -1) {
+			found[string(m[1])] = string(m[2])
+		}
+		return found
+	}
+	fields, aliases := dict("FIELDS"), dict("ALIASES")
+	python := maps.Clone(fields)
+	for name, field := range aliases {
+		require.Contains(t, fields, field)
+		python[name] = fields[field]
+		assert.Equal(t, itemFields[field], itemFields[name], "%s is %s in Python", name, field)
+	}
+	for _, name := range []string{"do_sample", "subtalker_do_sample"} { // what the C ABI calls greedy, for each of the two
+		require.Contains(t, python, name)
+		delete(python, name)
+	}
+	types := map[string]string{"string": "str", "bool": "bool", "int": "int", "int64": "int", "float32": "float"}
+	ours := map[string]string{}
+	flags := newForm().flags
+	for name, flag := range itemFields {
+		ours[name] = types[flags.Lookup(flag).Value.Type()]
+	}
+	for _, name := range []string{"speed", "long", "piece_chars"} { // what the C ABI does not have
+		require.Contains(t, ours, name)
+		delete(ours, name)
+	}
+	assert.Equal(t, ours, python)
 }

@@ -1,13 +1,15 @@
 """Many texts into files."""
 
+import io
 import json
 import math
+import wave
 
 import pytest
 from conftest import SHORT, assert_wav, open_tts, samples
 
 import libqwen
-from libqwen import bulk
+from libqwen import bulk, compat
 
 DEFAULTS = {"speaker": "vivian", **SHORT}
 
@@ -43,7 +45,10 @@ class TestItems:
             ({"id": "a", "text": "x", "greedy": 1}, "greedy: want true or false, found 1"),
             ({"id": "a", "text": "x", "temp": 1, "temperature": 1}, "temperature: given twice"),
             ({"id": "a", "text": "x", "format": "aac"}, "format: 'aac', want one of wav"),
-            ({"id": "a", "text": "x", "voice": "v", "ref_audio": "r"}, "exclude each other"),
+            ({"id": "a", "text": "x", "voice": "v", "ref_audio": "r"}, "voice and ref_audio exclude each other"),
+            ({"id": "a", "text": "x", "ref_spk": "s", "ref_audio": "r"}, "ref_audio and ref_spk exclude each other"),
+            ({"id": "a", "text": "x", "ref_spk": "s", "ref_rvq": "r"}, "ref_rvq needs ref_spk and ref_text"),
+            ({"id": "a", "text": "x", "voice": "v", "trim_ref": True}, "trim_ref needs ref_audio"),
             ({"id": "a" * 201, "text": "x"}, "id: 201 bytes"),
             (ValueError("broken"), "broken"),
         ],
@@ -61,6 +66,10 @@ class TestItems:
         assert found.fields == {"text": "x", "seed": 1, "max_new_tokens": 3}
         found = item({"id": "a", "text": "x", "ref_audio": "clip.wav"}, voice="/v.qvoice", ref_text="y")
         assert found.fields == {"text": "x", "ref_audio": "folder/clip.wav"}
+        found = item({"id": "a", "text": "x", "ref_spk": "a.spk"}, ref_audio="/clip.wav", trim_ref=True)
+        assert found.fields == {"text": "x", "ref_spk": "folder/a.spk"}
+        found = item({"id": "a", "text": "x", "trim_ref": True}, ref_audio="/clip.wav", ref_text="y")
+        assert found.fields == {"text": "x", "ref_audio": "/clip.wav", "ref_text": "y", "trim_ref": True}
 
     def test_no_two_have_the_same_files(self):
         plan = bulk.Plan({})
@@ -167,13 +176,30 @@ class TestSpeak:
         assert names(tmp_path) == []
 
 
+def with_silence(clip):
+    """The recording after half a second of nothing."""
+    with wave.open(str(clip)) as file:
+        params, data = file.getparams(), file.readframes(file.getnframes())
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams(params)
+        file.writeframes(bytes(params.framerate * params.sampwidth * params.nchannels // 2) + data)
+    return out.getvalue()
+
+
 def test_voices(base, clip, tmp_path):
-    libqwen.Voice.from_wav(base, clip, text="What is said.").save(tmp_path / "v.qvoice")
+    taken = libqwen.Voice.from_wav(base, clip, text="What is said.")
+    taken.save(tmp_path / "v.qvoice")
+    compat.VoiceRef(taken.x_vector, taken.codes).save(tmp_path / "v.spk", tmp_path / "v.rvq")
+    (tmp_path / "quiet.wav").write_bytes(with_silence(clip))
     path = write_items(
         tmp_path, {"id": "in context", "text": "Hello.", "voice": "v.qvoice"},
         {"id": "vector", "text": "Hello.", "voice": "v.qvoice", "x_vector_only": True},
         {"id": "recording", "text": "Hello.", "ref_audio": str(clip), "ref_text": "What is said."},
         {"id": "none", "text": "Hello.", "voice": "none.qvoice"},
+        {"id": "files", "text": "Hello.", "ref_spk": "v.spk", "ref_rvq": "v.rvq", "ref_text": "What is said."},
+        {"id": "spk", "text": "Hello.", "ref_spk": "v.spk"},
+        {"id": "trimmed", "text": "Hello.", "ref_audio": "quiet.wav", "trim_ref": True},
     )  # fmt: skip
     results = {r["id"]: r for r in bulk.speak(base, path, tmp_path / "out", format="wav32", **SHORT)}
     assert results["none"]["error"]["kind"] == "io"
@@ -185,5 +211,10 @@ def test_voices(base, clip, tmp_path):
     spoken = base.synthesize("Hello.", voice=voice, **SHORT)
     assert audio("in context") == spoken.encode("wav32") == audio("recording")
     plain = base.synthesize("Hello.", voice=libqwen.Voice(voice.x_vector), **SHORT)
-    assert audio("vector") == plain.encode("wav32")
+    assert audio("vector") == plain.encode("wav32") == audio("spk")
+    assert audio("files") == audio("in context")
+    trimmed = libqwen.Voice.from_wav(base, tmp_path / "quiet.wav", trim=True)
+    assert audio("trimmed") == base.synthesize("Hello.", voice=trimmed, **SHORT).encode("wav32")
+    whole = libqwen.Voice.from_wav(base, tmp_path / "quiet.wav")
+    assert audio("trimmed") != base.synthesize("Hello.", voice=whole, **SHORT).encode("wav32")
     assert samples(plain) != samples(spoken)

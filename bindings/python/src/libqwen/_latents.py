@@ -15,6 +15,8 @@ from ._library import integer
 from ._samples import Codes, Samples
 from .errors import InvalidParams
 
+CODE_BITS = 11  # of a code: codebooks have 2048 entries
+
 
 def pack_floats(field: str, values: Any) -> bytes:
     """The content of a ``.spk`` file."""

@@ -6,8 +6,7 @@
 
 Each item becomes two files, ``NAME.wav`` and ``NAME.json``, which appear when they are complete; what is done already
 is not done again. An item that fails does not stop the others. ``docs/cli.md`` of libqwen tells what is in an item and
-in a result; the fields that only the command has are refused: ``speed``, ``long``, ``piece_chars``, ``trim_ref``,
-``ref_spk``, ``ref_rvq``.
+in a result; only the command has ``speed``, ``long`` and ``piece_chars``, which are refused here.
 """
 
 from __future__ import annotations
@@ -24,19 +23,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ._files import write_file
+from ._latents import CODE_BITS, unpack_codes, unpack_floats
 from .audio import Audio
 from .errors import Cancelled, ClosedError, ForkError, InvalidParams, ModeError, OutOfMemory
 from .tts import TTS
-from .voice import Voice
+from .voice import Voice, read_recording
 
 Result: TypeAlias = dict[str, Any]
 #: What a line of a file or a row of a table says; an exception stands for a line that could not be read.
 Row = Mapping[str, Any] | Exception
 
-# Fields of an item, and their types.
+# Fields of an item, and their types; with ALIASES they are those of cmd/qwen-tts/item.go, whose tests compare them.
 FIELDS: dict[str, type] = {
     "text": str, "lang": str, "instruct": str, "speaker": str, "text_layout": str, "format": str,
-    "voice": str, "ref_audio": str, "ref_text": str, "x_vector_only": bool,
+    "voice": str, "ref_audio": str, "ref_text": str, "trim_ref": bool, "x_vector_only": bool,
+    "ref_spk": str, "ref_rvq": str,
     "seed": int, "max_new_tokens": int, "greedy": bool,
     "do_sample": bool, "temperature": float, "top_k": int, "top_p": float, "repetition_penalty": float,
     "subtalker_do_sample": bool, "subtalker_temperature": float, "subtalker_top_k": int, "subtalker_top_p": float,
@@ -48,8 +49,9 @@ ALIASES = {
     "sub_top_p": "subtalker_top_p",
 }  # fmt: skip
 
-_FILES = ("voice", "ref_audio")
-_VOICE = (*_FILES, "ref_text", "x_vector_only")
+_SOURCES = ("voice", "ref_audio", "ref_spk")  # each is a voice
+_FILES = (*_SOURCES, "ref_rvq")
+_VOICE = (*_FILES, "ref_text", "trim_ref", "x_vector_only")
 _ENDINGS = {"wav": "wav", "wav24": "wav", "wav32": "wav", "pcm": "pcm", "flac": "flac", "mp3": "mp3", "opus": "opus",
             "vorbis": "ogg"}  # fmt: skip
 _MAX_NAME = 200
@@ -121,7 +123,7 @@ class Plan:
             if name in own:
                 own[name] = os.fspath(self._folder / own[name])
         kept = self._defaults
-        if any(name in own for name in _FILES):
+        if any(name in own for name in _SOURCES):
             kept = {name: value for name, value in kept.items() if name not in _VOICE}
         item = Item(line, item_id, file_name(item_id), {**kept, **own})
         _check(item)
@@ -137,8 +139,13 @@ def _check(item: Item) -> None:
         raise InvalidParams("text: missing")
     if item.format not in _ENDINGS:
         raise InvalidParams(f"format: {item.format!r}, want one of {', '.join(_ENDINGS)}")
-    if "voice" in item.fields and "ref_audio" in item.fields:
-        raise InvalidParams("voice and ref_audio exclude each other")
+    sources = [name for name in _SOURCES if name in item.fields]
+    if len(sources) > 1:
+        raise InvalidParams(f"{sources[0]} and {sources[1]} exclude each other")
+    if "ref_rvq" in item.fields and not {"ref_spk", "ref_text"} <= item.fields.keys():
+        raise InvalidParams("ref_rvq needs ref_spk and ref_text")
+    if item.fields.get("trim_ref") and "ref_audio" not in item.fields:
+        raise InvalidParams("trim_ref needs ref_audio")
 
 
 def _typed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,7 +302,7 @@ class Speaker:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._hasher = Hasher(tts._models)
-        self._voices: dict[tuple[str, bool], Voice] = {}
+        self._voices: dict[tuple[Any, ...], Voice] = {}
 
     def speak(self, items: Iterable[Item]) -> Iterator[Result]:
         """What became of each item, in their order. What is done already is not done again."""
@@ -334,18 +341,29 @@ class Speaker:
             options |= {"do_sample": False, "subtalker_do_sample": False}
         if x_vector_only:
             options.pop("ref_text", None)
-        if "voice" in options:
-            options["voice"] = self._voice(options["voice"], x_vector_only)
+        if options.pop("trim_ref", False):
+            options["ref_audio"] = read_recording(options["ref_audio"], text=options.get("ref_text"), trim=True)
+        files: dict[str, str] = {name: options.pop(name) for name in ("voice", "ref_spk", "ref_rvq") if name in options}
+        if files:
+            options["voice"] = self._voice(files, x_vector_only)
         return options
 
-    def _voice(self, path: str, x_vector_only: bool) -> Voice:
-        key = (path, x_vector_only)
+    def _voice(self, files: Mapping[str, str], x_vector_only: bool) -> Voice:
+        key = (*files.items(), x_vector_only)
         if key not in self._voices:
             if len(self._voices) >= 64:
                 self._voices.clear()
-            voice = Voice.load(self._tts, path)
+            voice = self._load(**files)
             self._voices[key] = Voice(voice.x_vector) if x_vector_only else voice
         return self._voices[key]
+
+    def _load(self, voice: str = "", ref_spk: str = "", ref_rvq: str = "") -> Voice:
+        """The voice of a ``.qvoice`` file, or of a ``.spk`` file and, if there is one, a ``.rvq`` file."""
+        if voice:
+            return Voice.load(self._tts, voice)
+        n = self._tts.num_codebooks
+        codes = unpack_codes(ref_rvq, Path(ref_rvq).read_bytes(), n, CODE_BITS) if ref_rvq else None
+        return Voice(unpack_floats(ref_spk, Path(ref_spk).read_bytes()), codes, num_codebooks=n)
 
     def _settle(self, item: Item, wanted: str, outcome: Audio | Exception) -> Result:
         """Writes what became of an item."""

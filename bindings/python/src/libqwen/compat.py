@@ -20,7 +20,7 @@ from typing import Any
 from . import _library, errors
 from ._abi import ABI_VERSION as QT_ABI_VERSION
 from ._files import write_file
-from ._latents import pack_codes, pack_floats, unpack_codes, unpack_floats
+from ._latents import CODE_BITS, pack_codes, pack_floats, unpack_codes, unpack_floats
 from ._library import library
 from ._samples import Codes, Samples
 from .errors import LibraryError as LibraryNotFoundError
@@ -47,7 +47,7 @@ __all__ = [
     "save_voice_ref",
 ]
 
-RVQ_CODE_BITS = 11
+RVQ_CODE_BITS = CODE_BITS
 GGUF_REPO = "Serveurperso/Qwen3-TTS-GGUF"
 
 _AnyPath = str | os.PathLike[str]
