@@ -107,7 +107,7 @@ $(TINY)/checkpoints: $(wildcard tests/golden/*.go tests/golden/models/*/*)
 	touch $@.part
 	mv $@.part $@
 
-test: check go-test race hub-test onnx-test fuzz abi rust python clients-test packaging-test install-test parity ## everything CI runs
+test: check go-test race hub-test onnx-test fuzz abi rust python clients-test packaging-test install-test parity ## all tests; CI runs test-vulkan besides
 	@echo "make test: all passed"
 
 check: fmt vet lint cross scripts parity-doc ## formatting, vet, lint, builds for other systems, tests of the scripts, docs/parity.md

@@ -27,7 +27,7 @@ type options struct {
 func newFlags(o *options) cli.Flags {
 	var flags cli.Flags
 	f := flags.Group("Required")
-	f.StringVar(&o.models.CodecPath, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf), or an ONNX vocoder (.onnx), which only decodes")
+	f.StringVar(&o.models.CodecPath, "model", "", "codec `GGUF` (qwen-tokenizer-*.gguf), or an ONNX vocoder (.onnx), which only decodes; --check needs none")
 
 	f = flags.Group("Input and output")
 	f.StringVarP(&o.input, "input", "i", "", "`file` to encode (WAV, FLAC, MP3, Ogg, AIFF, CAF …) or to decode (.rvq, .qvoice)")
