@@ -162,6 +162,9 @@ func (s *Server) logRequest(x *exchange, r *http.Request, status int, failure *a
 		attrs = append(attrs, slog.String("code", failure.code), slog.String("error", failure.message))
 		if failure.status >= http.StatusInternalServerError {
 			level = slog.LevelError
+			if failure.cause != nil && failure.cause.Error() != failure.message {
+				attrs = append(attrs, slog.String("cause", failure.cause.Error()))
+			}
 		}
 	}
 	if r.URL.Path == "/health" || r.URL.Path == "/metrics" {

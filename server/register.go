@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -44,7 +45,7 @@ func (s *Server) addVoice(w http.ResponseWriter, r *http.Request) error {
 	c, replaced, err := m.voices.put(g.name, voice)
 	switch {
 	case errors.Is(err, errTooMany):
-		return refuse("name", "too_many_voices", "name: there are %d voices already; remove some", s.opts.MaxVoices)
+		return refuse("name", "too_many_voices", "name: no more than %d voices are kept; remove some", s.opts.MaxVoices)
 	case err != nil:
 		return storageError(err)
 	}
@@ -62,7 +63,12 @@ func storageError(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	return &apiError{status: http.StatusInternalServerError, kind: serverError, code: "storage", message: "the voice cannot be kept: " + err.Error(), cause: err}
+	why := err
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		why = file.Err // where the server keeps its files is not the client's business
+	}
+	return &apiError{status: http.StatusInternalServerError, kind: serverError, code: "storage", message: "the voice cannot be kept: " + why.Error(), cause: err}
 }
 
 // readRegistration takes JSON or a form with files.

@@ -254,6 +254,22 @@ func TestStrayFilesAmongVoices(t *testing.T) {
 	}
 }
 
+// What cannot be kept is an error, which tells the operator the place, and clients only the reason.
+func TestVoicesThatCannotBeKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "private")
+	var log testenv.Buffer
+	r := start(t, &fake{kind: "base"}, func(o *server.Options) { o.VoicesDir, o.Logger, o.MaxVoices = dir, textLog(&log), 1 })
+	require.NoError(t, os.RemoveAll(dir))
+	a := r.post("/v1/audio/voices", object{"name": "anna", "spk_b64": "AACAPwAAAEA="})
+	assert.NotContains(t, a.wants(t, 500, "", "storage"), "private")
+	assert.Equal(t, "false", a.header.Get("X-Should-Retry"))
+	assert.Contains(t, log.String(), filepath.Base(dir))
+	assert.Empty(t, r.voices())
+	require.NoError(t, os.Mkdir(dir, 0o777))
+	require.Equal(t, 201, r.post("/v1/audio/voices", object{"name": "anna", "spk_b64": "AACAPwAAAEA="}).status)
+	r.post("/v1/audio/voices", object{"name": "bob", "spk_b64": "AACAPwAAAEA="}).wants(t, 400, "name", "too_many_voices")
+}
+
 // A registered voice comes before a speaker of the model.
 func TestARegisteredVoiceWins(t *testing.T) {
 	e := &fake{kind: "base", speakers: []string{"vivian"}}
