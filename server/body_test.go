@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,4 +123,37 @@ func TestLongReferences(t *testing.T) {
 	assert.Contains(t, message, "at most 120")
 	r.post("/v1/audio/voices", object{"name": "anna", "wav_b64": b64(file.Bytes())}).wants(t, 400, "wav_b64", "invalid_audio")
 	assert.Equal(t, http.StatusOK, r.say(object{"input": "Hello.", "ref_audio": b64(recording(t))}).status)
+}
+
+// Every field with every kind of value: an answer with audio, or a fault of the client's that is said to be one.
+func TestEveryFieldOfEveryKind(t *testing.T) {
+	r := start(t, &fake{speakers: []string{"vivian"}})
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	r.get("/openapi.json").json(t, &doc)
+	fields := doc.Components.Schemas["SpeechRequest"].Properties
+	require.Greater(t, len(fields), 15)
+	for field := range fields {
+		for _, value := range []string{"null", "true", "false", "0", "7", "-1", "1.5", "1e5", "1e999", "-1e999", "1e-999", "99999999999999999999999",
+			`""`, `"x"`, `"a\u0000b"`, `"\u200b"`, "[]", `["x"]`, "{}", `{"id":3}`, `{"id":null}`, strings.Repeat("[", 50) + strings.Repeat("]", 50)} {
+			body := object{"input": "Hello.", "voice": "vivian", "response_format": "pcm"}
+			body[field] = json.RawMessage(value)
+			a := r.say(body)
+			if a.status == 200 {
+				assert.NotEmpty(t, a.body, "%s: %s", field, value)
+				continue
+			}
+			require.Equal(t, 400, a.status, "%s: %s: %s", field, value, a.body)
+			_, param, _ := a.failure(t)
+			assert.NotEmpty(t, param, "%s: %s", field, value)
+		}
+	}
+	for _, body := range []string{strings.Repeat("[", 100000), strings.Repeat("[", 100000) + strings.Repeat("]", 100000), strings.Repeat(`{"a":`, 100000),
+		`{"input":"a","x":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + "}", `{"input":NaN}`, `{"speed":Infinity}`, `{"speed":0x1}`,
+		"\xef\xbb\xbf{}", "{}{}", "{'input':'a'}", "{\"input\":\"a\x00b\"}", `{"input":"\udc00"}`, "\xff\xfe{\x00}\x00", "input=a"} {
+		r.say(body).wants(t, 400, "", "invalid_json")
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,4 +97,52 @@ func TestNobodyIsWrittenToForEver(t *testing.T) {
 	_, err := fmt.Fprint(c, "GET /v1/audio/voices HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(t, err)
 	eventually(t, "the request's end", func() bool { return r.metric("qwen_http_requests_in_flight") == 1 })
+}
+
+// The same over HTTP/2, where requests share a connection.
+func TestTheEndOverHTTP2(t *testing.T) {
+	opts := server.Options{}
+	unhurried(&opts)
+	srv, err := server.New(opts)
+	require.NoError(t, err)
+	e := &fake{speakers: []string{"vivian"}}
+	e.speak = func(ctx context.Context, _ *core.Request, emit func([]float32) error) (core.Result, error) {
+		return frames(ctx, 5000, emit, nil)
+	}
+	require.NoError(t, srv.Use(e, "tiny"))
+	h := httptest.NewUnstartedServer(srv.Handler())
+	h.EnableHTTP2 = true
+	h.StartTLS()
+	defer h.Close()
+	defer h.CloseClientConnections()
+	reader, err := h.Client().Post(h.URL+"/v1/audio/speech", "application/json", jsonBody(t, hello("response_format", "pcm")))
+	require.NoError(t, err)
+	defer reader.Body.Close()
+	require.Equal(t, 2, reader.ProtoMajor)
+	body, upload := io.Pipe()
+	defer upload.Close()
+	answered := make(chan int, 1)
+	go func() {
+		res, err := h.Client().Post(h.URL+"/v1/audio/speech", "application/json", body)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		res.Body.Close()
+		answered <- res.StatusCode
+	}()
+	_, err = upload.Write([]byte("{"))
+	require.NoError(t, err)
+	eventually(t, "both requests", func() bool {
+		res, err := h.Client().Get(h.URL + "/metrics")
+		require.NoError(t, err)
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return strings.Contains(string(text), "\nqwen_http_requests_in_flight 3\n")
+	})
+	require.NoError(t, (&rig{t, srv, h.URL}).endNow())
+	assert.Equal(t, 503, <-answered)
+	_, err = io.Copy(io.Discard, reader.Body)
+	assert.Error(t, err, "a stream that was cut short")
 }
