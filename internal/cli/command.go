@@ -125,7 +125,7 @@ func (c Command) printHelp(w io.Writer) {
 
 // Execute runs a command line and returns the exit code; a failure is one line on the console.
 func Execute(ctx context.Context, cmd *cobra.Command, args []string, s Streams, console *Console) int {
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // for cobra, nil would be the arguments of the process
 	cmd.SetIn(s.In)
 	cmd.SetOut(s.Out)
 	cmd.SetErr(s.Err)
