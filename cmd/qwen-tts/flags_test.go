@@ -20,7 +20,7 @@ func sampling(t *testing.T, args ...string) (talker, predictor sample.Params) {
 		o.applySampling(&talker, &predictor, cmd.Flags().Changed)
 		return nil
 	})
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...))
 	require.NoError(t, cmd.Execute())
 	return talker, predictor
 }
