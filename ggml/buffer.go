@@ -234,7 +234,7 @@ func (a *Arena) Free() {
 		return
 	}
 	for _, buf := range a.bufs {
-		a.be.release(func() { fn.ggml_backend_buffer_free(buf) })
+		fn.ggml_backend_buffer_free(buf)
 	}
 	for _, mem := range a.pages {
 		freePages(mem)

@@ -106,7 +106,6 @@ type Backend struct {
 	crew   int64           // for kernels, see SetCrew
 	helper *Backend        // the CPU, for operations that the device lacks; nil on the CPU
 	lacks  map[string]bool // operations that were met and that the device lacks
-	kept   []func()        // see release
 }
 
 // OpenCPU opens the CPU with its own pool of threads (at least one: the caller's).
@@ -175,7 +174,6 @@ func (b *Backend) Close() {
 		return
 	}
 	fn.ggml_backend_free(b.be)
-	b.releaseKept()
 	if b.helper != nil {
 		b.helper.Close()
 	}

@@ -128,6 +128,9 @@ func (t Tensor) TapF(format string, args ...any) Tensor {
 // Compute runs the graph.
 func (g *Graph) Compute() error {
 	return guard(func() error {
+		if err := g.be.renew(); err != nil {
+			return err
+		}
 		g.mirror.upload()
 		compute, on := g.plan.call(g.be)
 		g.args = [2]uintptr{uintptr(on), uintptr(unsafe.Pointer(g.graph))} // memory of C
@@ -162,7 +165,7 @@ func (g *Graph) Free() {
 	if g == nil || g.ctx == nil {
 		return
 	}
-	g.be.release(g.plan.free)
+	g.plan.free()
 	g.inputs.Free()
 	fn.ggml_free(g.ctx)
 	g.ctx, g.plan = nil, plan{}
