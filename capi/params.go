@@ -4,11 +4,14 @@ package main
 import "C"
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/audio"
 )
 
 // From C structs to core.Options, core.Request and core.Voice: shapes, counts, encodings and versions are
@@ -299,6 +302,38 @@ func setSampling(r *core.Request, p C.qwen_tts_params) {
 		TopP:              float32(p.subtalker_top_p),
 		RepetitionPenalty: r.Predictor.RepetitionPenalty,
 	}
+}
+
+// manner is what a caller asks of a synthesis that is not part of core's request.
+type manner struct {
+	long   bool
+	pieces core.LongOptions
+	speed  float64
+}
+
+// newManner reads the fields of struct qt_request that the first release did not have. long_text lies where that release
+// had padding: it counts only in a struct that reaches further.
+func newManner(q C.qwen_request) (m manner, err error) {
+	m.speed = 1
+	if q == nil || !reaches((*C.struct_qt_request)(q), unsafe.Offsetof(q.piece_chars)) {
+		return m, nil
+	}
+	if q.piece_chars < 0 {
+		return m, invalid("request.piece_chars: %d, want 0 or more", q.piece_chars)
+	}
+	m.long = q.long_text != 0
+	if q.speed != 0 { // as in a struct that was zeroed
+		m.speed = float64(q.speed)
+	}
+	if m.pieces.PieceCharacters = int(q.piece_chars); m.pieces.PieceCharacters > 0 && !m.long {
+		return m, invalid("request.piece_chars: %d without request.long_text", q.piece_chars)
+	}
+	if err := audio.CheckSpeed(m.speed); errors.Is(err, audio.ErrNoLibrary) {
+		return m, fmt.Errorf("request.%w", err)
+	} else if err != nil {
+		return m, invalid("request.%v", err)
+	}
+	return m, nil
 }
 
 // setExtras reads struct qt_request into the request.

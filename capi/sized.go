@@ -16,7 +16,7 @@ const maxStructSize = 4096
 // as the offset of the first field that was added.
 const (
 	minOptions = unsafe.Offsetof(C.struct_qt_options{}.predictor_path)
-	minRequest = unsafe.Sizeof(C.struct_qt_request{})
+	minRequest = unsafe.Offsetof(C.struct_qt_request{}.piece_chars)
 	minResult  = unsafe.Offsetof(C.struct_qt_result{}.load_ms)
 	minDevice  = unsafe.Sizeof(C.struct_qt_device{})
 

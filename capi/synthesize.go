@@ -4,11 +4,13 @@ package main
 import "C"
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"unsafe"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/core/audio"
 )
 
 // synthesize is the body of qt_synthesize and qt_synthesize_ex.
@@ -44,13 +46,17 @@ func synthesize(
 	if err := setExtras(r, q); err != nil {
 		return err
 	}
-	res, err := h.speak(r, p, out)
+	m, err := newManner(q)
+	if err != nil {
+		return err
+	}
+	res, err := h.speak(r, m, p, out)
 	setResult(result, res, err)
 	return err
 }
 
 // speak runs the request, to on_chunk or into out.
-func (h *handle) speak(r *core.Request, p C.qwen_tts_params, out *C.struct_qt_audio) (core.Result, error) {
+func (h *handle) speak(r *core.Request, m manner, p C.qwen_tts_params, out *C.struct_qt_audio) (core.Result, error) {
 	self := currentThread()
 	if err := h.begin(self); err != nil {
 		return core.Result{}, err
@@ -60,17 +66,42 @@ func (h *handle) speak(r *core.Request, p C.qwen_tts_params, out *C.struct_qt_au
 	ctx := &polled{handle: h, owner: self, cancel: p.cancel, user: userData(&p.cancel_user_data)}
 	if p.on_chunk != nil {
 		r.Stream = true
-		return h.engine.Synthesize(ctx, r, chunkEmitter(p.on_chunk, userData(&p.on_chunk_user_data)))
+		return h.perform(ctx, r, m, chunkEmitter(p.on_chunk, userData(&p.on_chunk_user_data)))
 	}
 	var pcm pcmBuffer
 	defer pcm.free()
-	res, err := h.engine.Synthesize(ctx, r, pcm.append)
+	res, err := h.perform(ctx, r, m, pcm.append)
 	if err != nil {
 		res.Samples = 0 // none of them reaches the caller
 		return res, err
 	}
 	*out = pcm.take()
 	return res, nil
+}
+
+// perform speaks in one piece or several, at the speed that is wanted. The result counts what is emitted.
+func (h *handle) perform(ctx context.Context, r *core.Request, m manner, emit func([]float32) error) (res core.Result, err error) {
+	emitted := 0
+	speed, err := audio.NewSpeed(core.SampleRate, m.speed, func(pcm []float32) error {
+		emitted += len(pcm)
+		return emit(pcm)
+	})
+	if err != nil {
+		return res, err
+	}
+	defer speed.Discard()
+	if m.long {
+		var whole core.LongResult
+		whole, err = h.engine.SynthesizeLong(ctx, r, m.pieces, speed.Write)
+		res = whole.Result
+	} else {
+		res, err = h.engine.Synthesize(ctx, r, speed.Write)
+	}
+	if err == nil {
+		err = speed.Close() // emits the rest
+	}
+	res.Samples = emitted
+	return res, err
 }
 
 // clearResult checks and empties the struct at the start of a call; NULL is nobody who asks.

@@ -347,6 +347,12 @@ struct qt_request {
     void          *progress_user_data;
     int            chunk_frames; /* 1: most frames in one on_chunk, 1 .. 64. The first chunk is one frame, each later
                                   * one up to twice as long: fewer calls and less work, while the lead grows */
+    int            long_text;    /* 0: 1 = a text of any length, up to 4 MiB: spoken piece by piece, cut at sentence ends,
+                                  * as one recording with one seed. max_new_tokens is of each piece, and a piece that
+                                  * takes four times what its text should take ends there */
+    int            piece_chars;  /* 0: what takes some 25 seconds; else most characters of a piece of a long_text */
+    float          speed;        /* 1 (so is 0): 0.25 .. 4 times the speed at the same pitch, by libsonic, which has to be
+                                  * there for all but 1 */
 };
 
 /* Fills in the defaults above. `size` is sizeof(struct qt_request) of the caller. NULL is ignored. */

@@ -88,6 +88,9 @@ int main(void) {
     FIELD(qt_request, progress);
     FIELD(qt_request, progress_user_data);
     FIELD(qt_request, chunk_frames);
+    FIELD(qt_request, long_text);
+    FIELD(qt_request, piece_chars);
+    FIELD(qt_request, speed);
 
     STRUCT(qt_result);
     FIELD(qt_result, struct_size);

@@ -38,7 +38,7 @@ class TestItems:
             ({"id": "a", "text": " "}, "text: missing"),
             ({"id": "a", "text": 7}, "text: want a string, found 7"),
             ({"id": "a", "text": "x", "sped": 2}, "unknown field 'sped'; there are id, do_sample"),
-            ({"id": "a", "text": "x", "speed": 2}, "unknown field 'speed'"),
+            ({"id": "a", "text": "x", "piece_chars": 9}, "piece_chars needs long"),
             ({"id": "a", "text": "x", "seed": "7"}, "seed: want a whole number, found '7'"),
             ({"id": "a", "text": "x", "seed": 1.5}, "seed: want a whole number, found 1.5"),
             ({"id": "a", "text": "x", "seed": math.inf}, "seed: want a whole number, found inf"),
@@ -143,6 +143,11 @@ class TestSpeak:
         assert [r["error"]["kind"] for r in results if r["error"]] == ["invalid", "invalid", "invalid", "io"]
         assert "nobody" in results[3]["error"]["message"]
         assert names(tmp_path / "out") == ["a.json", "a.wav", "b.json", "c.json", "d.json", "d.pcm"]
+
+    def test_long_texts(self, tts, tmp_path):
+        row = {"id": "a", "text": "One two. Three four.", "long": True, "piece_chars": 12}
+        (result,) = bulk.speak(tts, [row], tmp_path, **DEFAULTS)
+        assert (result["ok"], result["frames"]) == (True, 16)
 
     def test_takes_up(self, tts, tmp_path):
         rows = [{"id": "a", "text": "A."}, {"id": "b", "text": "B."}, {"id": "c", "text": "C."}]

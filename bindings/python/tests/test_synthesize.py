@@ -156,6 +156,13 @@ class TestErrors:
             ({"speaker": "vivian", "seed": 1.5}, TypeError, "seed"),
             ({"speaker": "vivian", "text_layout": "sideways"}, libqwen.InvalidParams, "text_layout.*whole"),
             ({"speaker": "vivian", "chunk_frames": 65}, libqwen.InvalidParams, "chunk_frames"),
+            (
+                {"speaker": "vivian", "piece_chars": 9},
+                libqwen.InvalidParams,
+                "piece_chars: 9 without request.long_text",
+            ),
+            ({"speaker": "vivian", "long": True, "piece_chars": -1}, libqwen.InvalidParams, "piece_chars: -1"),
+            ({"speaker": "vivian", "speed": 5}, libqwen.InvalidParams, "speed: 5 is not in 0.25..4"),
             ({"speaker": "vi\0vian"}, libqwen.InvalidParams, "speaker: NUL"),
             ({"speaker": "\ud800"}, libqwen.InvalidParams, "speaker: .*UTF-8"),
             ({"speaker": 7}, TypeError, "speaker"),
@@ -242,6 +249,28 @@ class TestCallbacks:
         np.testing.assert_allclose(np.concatenate(parts), expected.samples, atol=2e-6)
         np.testing.assert_array_equal(np.concatenate(parts), audio.samples)
         assert audio.finish_reason == "length"
+
+    def test_a_long_text_is_its_pieces(self, customvoice):
+        options = {"speaker": "vivian", "seed": 3, "max_new_tokens": 5}
+        pieces = [samples(customvoice.synthesize(text, **options)) for text in ("One two.", "Three four.")]
+        text = "One two. Three four."
+        whole = customvoice.synthesize(text, long=True, piece_chars=12, **options)
+        assert samples(whole) == pieces[0] + pieces[1]
+        assert whole.info.frames == 10
+        chunks = list(customvoice.stream(text, long=True, piece_chars=12, **options))
+        assert b"".join(bytes(memoryview(chunk)) for chunk in chunks) == samples(whole)
+
+    def test_speed(self, customvoice):
+        options = {"speaker": "vivian", "seed": 3, "max_new_tokens": 25}
+        plain = customvoice.synthesize("Hello world.", **options)
+        assert samples(customvoice.synthesize("Hello world.", speed=1, **options)) == samples(plain)
+        try:
+            fast = customvoice.synthesize("Hello world.", speed=2, **options)
+        except libqwen.GenerateError as err:
+            assert "libsonic" in str(err)
+            pytest.skip(str(err))
+        assert fast.info.frames == plain.info.frames
+        assert len(fast) == pytest.approx(len(plain) / 2, rel=0.05)
 
     def test_chunk_frames(self, customvoice):
         sizes = []
@@ -374,13 +403,15 @@ class TestReach:
             "subtalker_temperature": 0.125, "subtalker_top_k": 4, "subtalker_top_p": 0.75, "dump_dir": str(tmp_path),
         }  # fmt: skip
         params, request, _keep = tts_module._request(
-            base._context.handle, "words", {**values, "text_layout": "streamed", "chunk_frames": 9}
-        )
+            base._context.handle, "words", {**values, "text_layout": "streamed", "chunk_frames": 9, "long": True,
+                                                   "piece_chars": 7, "speed": 1.5}
+        )  # fmt: skip
         for name, value in values.items():
             got = getattr(params, name)
             assert got == (value.encode() if isinstance(value, str) else value), name
         assert params.text == b"words"
         assert (request.text_layout, request.chunk_frames) == (2, 9)
+        assert (request.long_text, request.piece_chars, request.speed) == (1, 7, 1.5)
 
         reached = {*values, "abi_version", "text"}
         params, _, keep = tts_module._request(base._context.handle, "words", {"voice": voice})
@@ -394,7 +425,7 @@ class TestReach:
         reached |= {"cancel", "cancel_user_data", "on_chunk", "on_chunk_user_data"}  # TestCallbacks
         assert reached == {f[0] for f in _abi.qt_tts_params._fields_}
         assert {f[0] for f in _abi.qt_request._fields_} == {
-            "struct_size", "text_layout", "chunk_frames", "progress", "progress_user_data"
+            "struct_size", "text_layout", "chunk_frames", "progress", "progress_user_data", "long_text", "piece_chars", "speed"
         }  # fmt: skip
 
     def test_every_engine_field(self, monkeypatch):

@@ -111,6 +111,9 @@ class qt_request(c.Structure):
         ("progress", ProgressCallback),
         ("progress_user_data", c.c_void_p),
         ("chunk_frames", c.c_int),
+        ("long_text", c.c_int),
+        ("piece_chars", c.c_int),
+        ("speed", c.c_float),
     ]
 
 

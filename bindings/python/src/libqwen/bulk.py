@@ -6,7 +6,7 @@
 
 Each item becomes two files, ``NAME.wav`` and ``NAME.json``, which appear when they are complete; what is done already
 is not done again. An item that fails does not stop the others. ``docs/cli.md`` of libqwen tells what is in an item and
-in a result; only the command has ``speed``, ``long`` and ``piece_chars``, which are refused here.
+in a result.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ FIELDS: dict[str, type] = {
     "text": str, "lang": str, "instruct": str, "speaker": str, "text_layout": str, "format": str,
     "voice": str, "ref_audio": str, "ref_text": str, "trim_ref": bool, "x_vector_only": bool,
     "ref_spk": str, "ref_rvq": str,
+    "long": bool, "piece_chars": int, "speed": float,
     "seed": int, "max_new_tokens": int, "greedy": bool,
     "do_sample": bool, "temperature": float, "top_k": int, "top_p": float, "repetition_penalty": float,
     "subtalker_do_sample": bool, "subtalker_temperature": float, "subtalker_top_k": int, "subtalker_top_p": float,
@@ -144,6 +145,8 @@ def _check(item: Item) -> None:
         raise InvalidParams(f"{sources[0]} and {sources[1]} exclude each other")
     if "ref_rvq" in item.fields and not {"ref_spk", "ref_text"} <= item.fields.keys():
         raise InvalidParams("ref_rvq needs ref_spk and ref_text")
+    if item.fields.get("piece_chars") and not item.fields.get("long"):
+        raise InvalidParams("piece_chars needs long")
     if item.fields.get("trim_ref") and "ref_audio" not in item.fields:
         raise InvalidParams("trim_ref needs ref_audio")
 

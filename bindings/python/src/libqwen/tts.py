@@ -43,6 +43,9 @@ class Options(TypedDict, total=False):
     subtalker_top_p: float | None
     text_layout: str
     chunk_frames: int
+    long: bool
+    piece_chars: int
+    speed: float
     dump_dir: str | os.PathLike[str] | None
     on_progress: Callable[[Progress], object] | None
     cancel: Callable[[], object] | None
@@ -343,6 +346,9 @@ class TTS:
         subtalker_top_p: float | None = None,
         text_layout: str = "auto",
         chunk_frames: int = 1,
+        long: bool = False,
+        piece_chars: int = 0,
+        speed: float = 1.0,
         dump_dir: str | os.PathLike[str] | None = None,
         on_chunk: Callable[[Samples], object] | None = None,
         on_progress: Callable[[Progress], object] | None = None,
@@ -373,6 +379,10 @@ class TTS:
             text_layout: where the text stands in the prompt: "whole" (before the audio), "streamed" (beside it) or
                 "auto".
             chunk_frames: most frames in a piece for ``on_chunk`` or a stream; the first is always one.
+            long: a text of any length, spoken piece by piece, cut at sentence ends, as one recording.
+                ``max_new_tokens`` is of each piece then.
+            piece_chars: most characters of such a piece; 0: what takes some 25 seconds.
+            speed: 0.25 to 4 times the speed, at the same pitch; needs libsonic, unless it is 1.
             dump_dir: folder that gets intermediate tensors as NumPy files, for debugging.
             on_chunk: gets each piece of audio as soon as it is there; returning False stops, and gives what there is
                 until then.
@@ -392,6 +402,7 @@ class TTS:
             "repetition_penalty": repetition_penalty, "subtalker_do_sample": subtalker_do_sample,
             "subtalker_temperature": subtalker_temperature, "subtalker_top_k": subtalker_top_k,
             "subtalker_top_p": subtalker_top_p, "text_layout": text_layout, "chunk_frames": chunk_frames,
+            "long": long, "piece_chars": piece_chars, "speed": speed,
             "dump_dir": dump_dir, "on_progress": on_progress, "cancel": cancel,
         }  # fmt: skip
         if on_chunk is not None:
@@ -562,8 +573,12 @@ def _request(handle: int, text: str, options: Options) -> tuple[_abi.qt_tts_para
             setattr(params, name, real(name, given[name]))
     if "text_layout" in given:
         request.text_layout = choice("text_layout", given["text_layout"], _abi.LAYOUTS)
-    if "chunk_frames" in given:
-        request.chunk_frames = integer("chunk_frames", given["chunk_frames"])
+    for name in ("chunk_frames", "piece_chars"):
+        if name in given:
+            setattr(request, name, integer(name, given[name]))
+    request.long_text = int(bool(given.get("long")))
+    if "speed" in given:
+        request.speed = real("speed", given["speed"])
     return params, request, _set_reference(params, options)
 
 

@@ -403,10 +403,13 @@ pub struct qt_request {
     pub progress: qt_progress_cb,
     pub progress_user_data: *mut ::core::ffi::c_void,
     pub chunk_frames: ::core::ffi::c_int,
+    pub long_text: ::core::ffi::c_int,
+    pub piece_chars: ::core::ffi::c_int,
+    pub speed: f32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of qt_request"][::core::mem::size_of::<qt_request>() - 32usize];
+    ["Size of qt_request"][::core::mem::size_of::<qt_request>() - 40usize];
     ["Alignment of qt_request"][::core::mem::align_of::<qt_request>() - 8usize];
     [
         "Offset of field: qt_request::struct_size",
@@ -423,6 +426,15 @@ const _: () = {
     [
         "Offset of field: qt_request::chunk_frames",
     ][::core::mem::offset_of!(qt_request, chunk_frames) - 24usize];
+    [
+        "Offset of field: qt_request::long_text",
+    ][::core::mem::offset_of!(qt_request, long_text) - 28usize];
+    [
+        "Offset of field: qt_request::piece_chars",
+    ][::core::mem::offset_of!(qt_request, piece_chars) - 32usize];
+    [
+        "Offset of field: qt_request::speed",
+    ][::core::mem::offset_of!(qt_request, speed) - 36usize];
 };
 unsafe extern "C" {
     pub fn qt_request_init(request: *mut qt_request, size: usize);

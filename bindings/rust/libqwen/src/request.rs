@@ -63,6 +63,9 @@ pub struct Request {
     predictor: Sampling,
     layout: Layout,
     chunk_frames: i32,
+    long: bool,
+    piece_chars: i32,
+    speed: f32,
     dump_dir: Option<PathBuf>,
 }
 
@@ -98,6 +101,9 @@ impl Request {
             },
             layout: Layout::Auto,
             chunk_frames: default_request().chunk_frames,
+            long: false,
+            piece_chars: 0,
+            speed: 1.0,
             dump_dir: None,
         }
     }
@@ -184,6 +190,25 @@ impl Request {
         self
     }
 
+    /// A text of any length, spoken piece by piece, cut at sentence ends, as one recording. [`max_frames`](Self::max_frames)
+    /// is of each piece then.
+    pub fn long(mut self, long: bool) -> Self {
+        self.long = long;
+        self
+    }
+
+    /// Most characters of a piece of a [`long`](Self::long) text; 0, the default: what takes some 25 seconds.
+    pub fn piece_chars(mut self, characters: usize) -> Self {
+        self.piece_chars = i32::try_from(characters).unwrap_or(i32::MAX);
+        self
+    }
+
+    /// 0.25 to 4 times the speed, at the same pitch. It needs libsonic, unless it is 1.
+    pub fn speed(mut self, times: f32) -> Self {
+        self.speed = times;
+        self
+    }
+
     /// A folder that gets one NumPy file per stage, for debugging.
     pub fn dump_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dump_dir = Some(dir.into());
@@ -238,6 +263,9 @@ impl<'a> RawRequest<'a> {
 
         let mut request = default_request();
         request.chunk_frames = r.chunk_frames;
+        request.long_text = r.long.into();
+        request.piece_chars = r.piece_chars;
+        request.speed = r.speed;
         request.text_layout = match r.layout {
             Layout::Auto => sys::QT_LAYOUT_AUTO,
             Layout::Whole => sys::QT_LAYOUT_WHOLE,

@@ -113,6 +113,15 @@ fn streams_the_same_samples() {
         engine.stream(&hello().chunk_frames(4)).unwrap().map(|c| c.unwrap().len() / 1920).collect();
     assert_eq!(wide[..2], [1, 2], "the lead grows");
 
+    let long = hello().text("One two. Three four.").max_frames(3).long(true).piece_chars(12);
+    assert_eq!(engine.synthesize(&long).unwrap().samples.len(), 2 * 3 * 1920, "two pieces");
+    assert!(
+        matches!(engine.synthesize(&hello().speed(5.0)), Err(Error::InvalidParams(m)) if m.contains("speed"))
+    );
+    assert!(
+        matches!(engine.synthesize(&hello().piece_chars(9)), Err(Error::InvalidParams(m)) if m.contains("piece_chars"))
+    );
+
     let mut pieces = Vec::new();
     let flow = engine.synthesize_with::<()>(&hello(), |samples| {
         pieces.extend_from_slice(samples);
