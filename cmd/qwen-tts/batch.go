@@ -199,12 +199,55 @@ func (b *batch) stopping() bool {
 	return b.fatal != nil || b.s.options.failFast && len(b.failures) > 0
 }
 
+// claimPoll is how often is looked whether another run is through with an item.
+const claimPoll = 200 * time.Millisecond
+
+// claim starts the file of an item's audio, as the only one that writes it: another run in the same folder that speaks the item is
+// waited for. Neither a file nor an error: it has spoken it, or ctx has ended.
+func (b *batch) claim(ctx context.Context, it *item) (*atomicfile.File, error) {
+	for {
+		out, err := atomicfile.CreateAlone(filepath.Join(b.dir, it.audio()))
+		switch {
+		case isDone(b.dir, it): // meanwhile
+			if err == nil {
+				out.Discard()
+			}
+			return nil, nil
+		case !errors.Is(err, atomicfile.ErrTaken):
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(claimPoll):
+		}
+	}
+}
+
+// skip takes into account that another run has spoken an item.
+func (b *batch) skip(it *item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done++
+	b.count(it, &itemResult{})
+}
+
 // settle speaks an item and writes what became of it. One that is stopped leaves nothing.
 func (b *batch) settle(ctx context.Context, it *item) {
+	out, claimed := b.claim(ctx, it)
+	if out == nil && claimed == nil {
+		if ctx.Err() == nil {
+			b.skip(it)
+		}
+		return
+	}
+	if out != nil {
+		defer out.Discard()
+	}
 	err := clearResult(b.dir, it)
 	var r itemResult
 	if err == nil {
-		r = b.perform(ctx, it)
+		r = b.perform(ctx, it, out, claimed)
 		if !r.OK && ctx.Err() != nil {
 			return
 		}
@@ -224,10 +267,14 @@ func (b *batch) settle(ctx context.Context, it *item) {
 	}
 }
 
-// perform speaks an item into its file.
-func (b *batch) perform(ctx context.Context, it *item) itemResult {
+// perform speaks an item into its file; err: there is none.
+func (b *batch) perform(ctx context.Context, it *item, out *atomicfile.File, err error) itemResult {
 	p := newPerformance(b.s, it)
-	err := p.run(ctx, filepath.Join(b.dir, it.audio()))
+	if err != nil {
+		err = cli.IOError{Err: err}
+	} else {
+		err = p.run(ctx, out)
+	}
 	r := itemResult{
 		ID: it.id, OK: err == nil, Format: it.format.String(), Hash: it.hash, Version: cli.Banner(version),
 		Pieces: p.pieces, Warnings: p.warnings(), Profile: p.result.Profile(),
@@ -265,7 +312,7 @@ func newPerformance(s *session, it *item) *performance {
 }
 
 // run speaks the item into a file, which appears when it is complete. A panic fails the item alone.
-func (p *performance) run(ctx context.Context, path string) (err error) {
+func (p *performance) run(ctx context.Context, out *atomicfile.File) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -275,11 +322,6 @@ func (p *performance) run(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := atomicfile.Create(path)
-	if err != nil {
-		return cli.IOError{Err: err}
-	}
-	defer out.Discard()
 	if err := p.record(out.Writer(), func(emit func([]float32) error) error { return p.utterItem(ctx, req, emit) }); err != nil {
 		return err
 	}

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/libqwen/libqwen/core"
+	"github.com/libqwen/libqwen/internal/atomicfile"
 	"github.com/libqwen/libqwen/internal/cli"
 	"github.com/libqwen/libqwen/internal/testenv"
 	"github.com/libqwen/libqwen/tests/golden"
@@ -59,6 +61,35 @@ func TestBatchSpeaksLikeSingles(t *testing.T) {
 
 	mustRun(t, "Hello.", vivian(t, "--greedy", "--lang", "en", "--instruct", "calm", "--format", "wav32", "--max-new", "4", "-o", single)...)
 	assertClose(t, decode(t, testenv.Content(t, single)), decode(t, testenv.Content(t, filepath.Join(dir, "greedy.wav"))))
+}
+
+// Two runs of the same items in one folder share them: the one waits for what the other has begun.
+func TestTwoBatchesOfTheSameItems(t *testing.T) {
+	const n = 24
+	var lines []string
+	for i := range n {
+		lines = append(lines, fmt.Sprintf(`{"id": "s%d", "text": "Sentence number %d.", "max_new": 8}`, i, i))
+	}
+	dir, path := t.TempDir(), items(t, lines...)
+	args := vivian(t, "--batch", path, "--out-dir", dir, "--concurrency", "2")
+	var runs sync.WaitGroup
+	var told [2]string
+	for i := range told {
+		runs.Go(func() { _, told[i] = mustRun(t, "", args...) })
+	}
+	runs.Wait()
+	all := 0
+	for _, line := range told {
+		var total, spoken, before int
+		_, err := fmt.Sscanf(line[strings.Index(line, "qwen-tts: ")+len("qwen-tts: "):], "%d items: %d spoken, %d were done before, 0 failed", &total, &spoken, &before)
+		require.NoError(t, err, line)
+		assert.Equal(t, []int{n, n}, []int{total, spoken + before}, line)
+		all += spoken
+	}
+	assert.Less(t, all, n+n/2, "an item may be spoken twice between the audio's appearing and the result's")
+	assert.Len(t, testenv.Names(t, dir), 2*n)
+	_, stderr := mustRun(t, "", args...)
+	assert.Contains(t, stderr, fmt.Sprintf("0 spoken, %d were done before", n))
 }
 
 func TestBatchResumes(t *testing.T) {
@@ -376,7 +407,10 @@ func TestItemHash(t *testing.T) {
 func TestAPanicFailsItsItemAlone(t *testing.T) {
 	p := &performance{batch: &session{}, item: &item{}} // without anything that it needs
 	path := filepath.Join(t.TempDir(), "a.wav")
-	assert.ErrorContains(t, p.run(t.Context(), path), "panic: runtime error")
+	out, err := atomicfile.Create(path)
+	require.NoError(t, err)
+	defer out.Discard()
+	assert.ErrorContains(t, p.run(t.Context(), out), "panic: runtime error")
 	assert.NoFileExists(t, path)
 }
 

@@ -65,6 +65,8 @@ func TestTheLivingAreLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	two, err := atomicfile.Create(path)
 	require.NoError(t, err)
+	_, err = atomicfile.CreateAlone(path)
+	require.ErrorIs(t, err, atomicfile.ErrTaken)
 	write(t, one, "one")
 	write(t, two, "two")
 	require.NoError(t, one.Commit())
@@ -72,6 +74,15 @@ func TestTheLivingAreLeftAlone(t *testing.T) {
 	require.NoError(t, two.Commit())
 	assert.Equal(t, "two", testenv.Content(t, path))
 	assert.Len(t, testenv.Names(t, dir), 1)
+
+	three, err := atomicfile.CreateAlone(path)
+	require.NoError(t, err)
+	three.Discard()
+	dieWriting(t, path)
+	three, err = atomicfile.CreateAlone(path)
+	require.NoError(t, err)
+	three.Discard()
+	assert.Equal(t, []string{"out.wav"}, testenv.Names(t, dir))
 }
 
 // TestManyWriteTheSame: each content is that of one of them at any moment, and nobody fails.

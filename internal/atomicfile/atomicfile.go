@@ -24,7 +24,16 @@ type File struct {
 
 // Create starts what will become path. A link is followed: the file that it names is replaced, or created, not the link. A
 // file that exists keeps its mode. Errors are the system's.
-func Create(path string) (*File, error) {
+func Create(path string) (*File, error) { return create(path, false) }
+
+// ErrTaken is a file that somebody else is writing.
+var ErrTaken = errors.New("being written by somebody else")
+
+// CreateAlone is Create, but fails with ErrTaken while another process, or somebody else in this one, writes the same
+// file. Where files cannot be locked it is Create.
+func CreateAlone(path string) (*File, error) { return create(path, true) }
+
+func create(path string, alone bool) (*File, error) {
 	path, err := resolve(path)
 	if err != nil {
 		return nil, err
@@ -43,7 +52,7 @@ func Create(path string) (*File, error) {
 		}
 		mode = info.Mode().Perm()
 	}
-	f, lock, err := createPartial(path, mode)
+	f, lock, err := createPartial(path, mode, alone)
 	if err != nil {
 		return nil, renamed(err, path)
 	}
@@ -84,24 +93,28 @@ func renamed(err error, path string) error {
 }
 
 // createPartial makes the file beside path that is written to. Its name is always the same, so that what a killed process
-// has left there is found and removed; who is alive holds its lock, and then another name is taken.
-func createPartial(path string, mode fs.FileMode) (f, lock *os.File, err error) {
+// has left there is found and removed; who is alive holds its lock, and then another name is taken, unless alone is set.
+func createPartial(path string, mode fs.FileMode, alone bool) (f, lock *os.File, err error) {
 	name := partialName(path)
 	for range 2 {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		switch {
-		case errors.Is(err, fs.ErrExist):
-			if !removeAbandoned(name) {
-				break
+		case err == nil:
+			if lock, err = tryLock(f); err == nil {
+				return f, lock, nil
 			}
-			continue
-		case err != nil:
+			f.Close() // somebody takes it for an abandoned one just now, and removes it
+		case errors.Is(err, fs.ErrExist):
+			err = removeAbandoned(name)
+		default:
 			return nil, nil, err
 		}
-		if lock, err := tryLock(f); err == nil {
-			return f, lock, nil
+		if err != nil {
+			break
 		}
-		f.Close() // somebody takes it for an abandoned one just now, and removes it
+	}
+	if alone && errors.Is(err, ErrTaken) {
+		return nil, nil, err
 	}
 	f, err = os.OpenFile(name+"-"+rand.Text()[:8], os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	return f, nil, err

@@ -2,10 +2,13 @@
 
 package atomicfile
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // Files are not locked here: what is left stays.
 
 func tryLock(*os.File) (*os.File, error) { return nil, nil }
 
-func removeAbandoned(string) bool { return false }
+func removeAbandoned(string) error { return errors.ErrUnsupported }

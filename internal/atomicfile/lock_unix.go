@@ -9,10 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errTaken is a file that another process, or somebody else in this one, has locked or removed.
-var errTaken = errors.New("locked by somebody else")
-
-// tryLock locks a file. The lock lasts until what is returned is closed, or the process ends; it is nil where the file system has no
+// tryLock locks a file; ErrTaken: somebody else has locked or removed it. The lock lasts until what is returned is closed, or the process ends; it is nil where the file system has no
 // locks, so that nobody can have them.
 func tryLock(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
@@ -25,7 +22,7 @@ func tryLock(f *os.File) (*os.File, error) {
 	case err == nil && named(f):
 		return lock, nil
 	case err == nil || errors.Is(err, unix.EWOULDBLOCK):
-		err = errTaken
+		err = ErrTaken
 	default:
 		err = nil
 	}
@@ -43,17 +40,20 @@ func named(f *os.File) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// removeAbandoned removes a file that nobody has locked, and tells whether it did.
-func removeAbandoned(name string) bool {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// removeAbandoned removes a file that nobody has locked.
+func removeAbandoned(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // for writing: network file systems want it for a lock
 	if err != nil {
-		return false
+		return err
 	}
 	defer f.Close()
 	lock, err := tryLock(f)
-	if lock == nil || err != nil {
-		return false
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return errors.ErrUnsupported
 	}
 	defer lock.Close()
-	return os.Remove(name) == nil
+	return os.Remove(name)
 }
