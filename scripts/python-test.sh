@@ -20,7 +20,12 @@ cd "$root/bindings/python"
 
 # On Ray: two workers of this machine, in an environment of its own, since Ray brings much along.
 ray=2.60.0
-if "$venv/bin/python" -m pip install --quiet --dry-run --no-deps --only-binary :all: "ray==$ray" >"$build/python/ray.log" 2>&1; then
+has_ray() { # whether there is a wheel for this Python; once there was one, nobody is asked again
+  [[ -e $build/python/ray/made-of ]] || bash "$root/scripts/retry.sh" \
+    "$venv/bin/python" -m pip install --quiet --dry-run --no-deps --only-binary :all: "ray==$ray" >"$build/python/ray.log" 2>&1
+}
+export RAY_raylet_start_wait_time_s=300 RAY_memory_monitor_refresh_ms=0 # on a busy machine it starts late, and others use memory
+if has_ray; then
   bash "$root/scripts/python-venv.sh" "$build/python/ray" "ray[data]==$ray" pytest==9.2.0 pytest-timeout==2.4.0
   "$build/python/ray/bin/python" -m pip install --quiet --no-deps --force-reinstall "$wheel"
   RAY_USAGE_STATS_ENABLED=0 "$build/python/ray/bin/pytest" -p no:cacheprovider -W default --timeout 900 tests/test_ray.py
