@@ -91,7 +91,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 
 // holdLarge makes a request's body a large one, which it is until freeBody; the client has BodyTimeout from then on.
 func (s *Server) holdLarge(r *http.Request, c *http.ResponseController) error {
-	x := exchangeOf(r)
+	x := exchangeOf(r.Context())
 	if x.large {
 		return nil
 	}

@@ -107,6 +107,22 @@ func TestAnUploaderThatIsGone(t *testing.T) {
 	r.waitForLoad(1, 0)
 }
 
+// A large upload is forgotten when it was listened to, before its turn at the engine comes.
+func TestLargeUploadsThatWait(t *testing.T) {
+	e, _, release := blocked()
+	defer release()
+	e.kind, e.speakers = "base", nil
+	r := start(t, e)
+	r.background(t.Context(), hello("voice", "default"))
+	r.waitForLoad(1, 0)
+	for i := range 6 {
+		c := r.dial()
+		c.send("POST", "/v1/audio/voices", object{"name": "anna", "wav_b64": b64(recording(t)), "padding": strings.Repeat("x", large)})
+		r.waitForLoad(1, i+1)
+	}
+	assert.Zero(t, r.metric("qwen_large_bodies"))
+}
+
 // A reference is a few seconds of speech: a small file of much sound would be kept by each request that waits.
 func TestLongReferences(t *testing.T) {
 	r := start(t, &fake{kind: "base"})

@@ -187,8 +187,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeOf is what a handler's request belongs to.
-func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+// exchangeOf is the exchange that a handler's context belongs to.
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
 // note adds to what the log says of a request.
 func (x *exchange) note(attrs ...slog.Attr) { x.attrs = append(x.attrs, attrs...) }

@@ -241,6 +241,8 @@ func (m *model) extract(ctx context.Context, g *registration, id voicefile.Ident
 	if err != nil {
 		return nil, nil, err
 	}
+	g.audio = nil
+	exchangeOf(ctx).freeBody()
 	if err := s.line.enter(ctx); err != nil {
 		s.metrics.turnedAway(err)
 		return nil, nil, err

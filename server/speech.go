@@ -40,7 +40,7 @@ func (s *Server) speech(w http.ResponseWriter, r *http.Request) error {
 		return explain(ctx, err)
 	}
 	y.arrived = arrived
-	exchangeOf(r).freeBody()
+	exchangeOf(r.Context()).freeBody()
 	return y.serve(ctx, w, r)
 }
 
@@ -73,7 +73,7 @@ func (y *synthesis) serve(ctx context.Context, w http.ResponseWriter, r *http.Re
 	y.queued = time.Since(begin)
 	defer func() {
 		s.metrics.spoken(y, err)
-		exchangeOf(r).note(y.attrs()...)
+		exchangeOf(r.Context()).note(y.attrs()...)
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer func() {
