@@ -49,13 +49,19 @@ type fake struct {
 	speakers []string
 	speak    func(ctx context.Context, req *core.Request, emit func([]float32) error) (core.Result, error)
 
+	plan   func()                          // before the line
 	listen func(ctx context.Context) error // to a recording
 
 	mu       sync.Mutex
 	requests []core.Request
 }
 
-func (f *fake) CheckLong(context.Context, *core.Request, core.LongOptions) error { return nil }
+func (f *fake) CheckLong(context.Context, *core.Request, core.LongOptions) error {
+	if f.plan != nil {
+		f.plan()
+	}
+	return nil
+}
 
 func (f *fake) SynthesizeLong(ctx context.Context, req *core.Request, _ core.LongOptions, emit func([]float32) error) (core.LongResult, error) {
 	f.mu.Lock()
