@@ -117,7 +117,7 @@ func qt_model_default_params(ctx C.qwen_context, params *C.struct_qt_tts_params)
 //export qt_request_init
 func qt_request_init(request *C.struct_qt_request, size C.size_t) {
 	guard("qt_request_init", func() error {
-		return initSized(request, uintptr(size), C.struct_qt_request{chunk_frames: 1, speed: 1})
+		return initSized(request, uintptr(size), C.struct_qt_request{speed: 1})
 	})
 }
 

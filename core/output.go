@@ -10,6 +10,11 @@ import (
 // on: wider is hardly faster, and takes memory in proportion.
 const decodeFrames = 4
 
+// streamLead is how many times as long as a chunk the audio before it is, where nobody has said how long chunks may be.
+// A chunk's last frame comes the later the longer the chunk is; the lead that a player has by then grows with all
+// that was generated faster than it is played.
+const streamLead = 4
+
 // output turns codes into audio and hands it on, a frame at a time when streaming, else a few. The codec works beside
 // the language models where it has threads of its own; what it has done is handed on when the next frame comes.
 type output struct {
@@ -17,6 +22,8 @@ type output struct {
 	u     *utterance
 	width int    // frames decoded at once
 	most  int    // width doubles up to here
+	lead  int    // once so many times as many frames were decoded before
+	sent  int    // frames decoded
 	fill  *batch // takes the coming frames
 	ahead *batch // is being decoded; nil if none is
 	spare *batch
@@ -30,6 +37,9 @@ func newOutput(s *decoding, u *utterance) *output {
 	if u.req.Stream {
 		_, streamed := s.engine.decoder.widths()
 		o.width, o.most = 1, max(u.req.ChunkFrames, streamed)
+		if o.most == 1 && u.req.ChunkFrames == 0 {
+			o.most, o.lead = decodeFrames, streamLead
+		}
 	}
 	o.fill, o.spare = &s.batches[0], &s.batches[1]
 	o.fill.clear()
@@ -63,7 +73,9 @@ func (o *output) decode() error {
 	}
 	o.s.worker.start(o.fill)
 	o.ahead, o.fill, o.spare = o.fill, o.spare, nil
-	o.width = min(2*o.width, o.most)
+	if o.sent += len(o.ahead.codes); o.sent >= o.lead*2*o.width {
+		o.width = min(2*o.width, o.most)
+	}
 	return o.collect(!o.heard || !o.s.worker.beside())
 }
 

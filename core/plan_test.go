@@ -25,6 +25,7 @@ func TestASeedHoldsUnderEveryPlan(t *testing.T) {
 	}{
 		{"whole", false, 0},
 		{"a frame at a time", true, 1},
+		{"with a lead", true, 0},
 		{"a short ramp", true, 4},
 		{"a long ramp", true, 64},
 	}

@@ -30,8 +30,9 @@ type Request struct {
 	// Stream makes emit receive each frame as soon as it is generated.
 	// Otherwise it comes a few frames at a time. The samples are the same.
 	Stream bool
-	// ChunkFrames is the most frames in one call of emit when streaming; 0 means 1. The first call brings one
-	// frame, each later one up to twice as many: fewer calls and a little less work, while the lead grows.
+	// ChunkFrames is the most frames in one call of emit when streaming. The first call brings one frame, each later one
+	// up to twice as many: fewer calls and less work. 0: one frame, and up to 4 (0.32 s) once that is no more than a
+	// quarter of what has come, so that whoever plays the audio has it in time from 1.25 times real time on.
 	ChunkFrames int
 
 	DumpDir  string         // if set, one <stage>.npy per stage is written here

@@ -112,16 +112,25 @@ func TestStreamedChunksGrow(t *testing.T) {
 		r.Stream = true
 		want, _, err := speak(e, r)
 		require.NoError(t, err)
-		r.ChunkFrames = 4
-		var got []float32
-		var frames []int
-		_, err = e.Synthesize(context.Background(), &r, func(pcm []float32) error {
-			got, frames = append(got, pcm...), append(frames, len(pcm)/1920)
-			return nil
-		})
-		require.NoError(t, err)
-		assert.Equal(t, []int{1, 2, 4, 4, 1}, frames)
-		assert.LessOrEqual(t, golden.MaxAbs(got, want), 2e-6)
+		for _, c := range []struct {
+			most, frames int
+			want         []int
+		}{
+			{1, 12, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+			{4, 12, []int{1, 2, 4, 4, 1}},
+			{0, 26, []int{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 2}},
+		} {
+			r.ChunkFrames, r.MaxFrames = c.most, c.frames
+			var got []float32
+			var frames []int
+			_, err = e.Synthesize(context.Background(), &r, func(pcm []float32) error {
+				got, frames = append(got, pcm...), append(frames, len(pcm)/1920)
+				return nil
+			})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, frames)
+			assert.LessOrEqual(t, golden.MaxAbs(got[:len(want)], want), 2e-6)
+		}
 	}
 }
 

@@ -345,8 +345,9 @@ struct qt_request {
     int            text_layout; /* QT_LAYOUT_AUTO: one of enum qt_layout */
     qt_progress_cb progress;    /* NULL */
     void          *progress_user_data;
-    int            chunk_frames; /* 1: most frames in one on_chunk, 1 .. 64. The first chunk is one frame, each later
-                                  * one up to twice as long: fewer calls and less work, while the lead grows */
+    int            chunk_frames; /* 0: most frames in one on_chunk, 1 .. 64. The first chunk is one frame, each later
+                                  * one up to twice as long: fewer calls and less work. 0: one frame, and up to 4
+                                  * (0.32 s) once that is no more than a quarter of what has come before */
     int            long_text;    /* 0: 1 = a text of any length, up to 4 MiB: spoken piece by piece, cut at sentence ends,
                                   * as one recording with one seed. max_new_tokens is of each piece, and a piece that
                                   * takes four times what its text should take ends there */

@@ -345,7 +345,7 @@ class TTS:
         subtalker_top_k: int | None = None,
         subtalker_top_p: float | None = None,
         text_layout: str = "auto",
-        chunk_frames: int = 1,
+        chunk_frames: int = 0,
         long: bool = False,
         piece_chars: int = 0,
         speed: float = 1.0,
@@ -378,7 +378,8 @@ class TTS:
             subtalker_top_p: see ``top_p``.
             text_layout: where the text stands in the prompt: "whole" (before the audio), "streamed" (beside it) or
                 "auto".
-            chunk_frames: most frames in a piece for ``on_chunk`` or a stream; the first is always one.
+            chunk_frames: most frames in a piece for ``on_chunk`` or a stream; the first is always one. 0: one, and up
+                to four once that is no more than a quarter of what has come before.
             long: a text of any length, spoken piece by piece, cut at sentence ends, as one recording.
                 ``max_new_tokens`` is of each piece then.
             piece_chars: most characters of such a piece; 0: what takes some 25 seconds.

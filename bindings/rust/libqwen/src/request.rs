@@ -184,7 +184,7 @@ impl Request {
     }
 
     /// Most frames in one chunk of streamed audio, 1 to 64. The first chunk is one frame, each later one up to twice as
-    /// long.
+    /// long. 0, the default: one frame, and up to 4 (0.32 s) once that is no more than a quarter of what has come before.
     pub fn chunk_frames(mut self, frames: usize) -> Self {
         self.chunk_frames = i32::try_from(frames).unwrap_or(i32::MAX);
         self
