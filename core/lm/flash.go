@@ -14,7 +14,11 @@ const longWindow = 1 << 15
 // attention decides for each stack whether it has flash attention: on a device that has it for all spans that the sessions
 // use, with keys and values of the types of the two caches. The CPU has it, too, but is slower that way.
 func (c *Config) attention(be *ggml.Backend, talker, predictor ggml.Type, opts Options) {
-	if opts.NoFlash || be == nil || be.Host() && !opts.flashOnCPU {
+	if be == nil {
+		return
+	}
+	c.Talker.Kernel, c.Predictor.Kernel = c.Talker.CanKernel(be, talker), c.Predictor.CanKernel(be, predictor)
+	if opts.NoFlash || be.Host() && !opts.flashOnCPU {
 		return
 	}
 	c.Talker.Flash, c.Predictor.Flash = true, true

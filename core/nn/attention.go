@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/libqwen/libqwen/ggml"
+	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
 // AttentionConfig is what the weights' shapes do not tell.
@@ -12,6 +13,7 @@ type AttentionConfig struct {
 	RopeBase                float32
 	Eps                     float32 // of the query and key norms
 	Flash                   bool    // by one operation of the device, see CanFlash; else step by step, which the CPU does faster
+	Kernel                  bool    // single positions by a kernel, see CanKernel; their results differ from ggml's by rounding
 	ClampFP16               bool    // keep values, and the stream between layers, within half precision, for devices that add up in it
 }
 
@@ -60,9 +62,18 @@ func Few(x ggml.Tensor) ggml.Tensor { return x.Reshape(x.Dim(0), 1, x.Dim(1)) }
 // heads splits [D·H, N] into [D, H, N].
 func heads(x ggml.Tensor, n int) ggml.Tensor { return x.Reshape(x.Dim(0)/n, n, x.Dim(1)*x.Dim(2)) }
 
-// attend is softmax(k·q / √D + mask)·v, heads concatenated, for each lane by itself. q [D, H, N·lanes], k [D, T, KV,
-// lanes], v as Extend returns it -> [D·H, N·lanes].
-func (s *Span) attend(q, k, v ggml.Tensor, headDim int) ggml.Tensor {
+// CanKernel tells whether there is a kernel for single positions, with keys of a type.
+func (c AttentionConfig) CanKernel(be *ggml.Backend, keys ggml.Type) bool {
+	return !c.Flash && kernels.CanAttend(be, c.HeadDim, c.Heads, c.KVHeads, keys, c.ValueType(keys))
+}
+
+// attend is softmax(k·q / √D + mask)·v, heads concatenated, for each lane by itself. q [D, H, N·lanes], keys and values as
+// Extend returns them -> [D·H, N·lanes].
+func (s *Span) attend(q, keys, values ggml.Tensor, headDim int) ggml.Tensor {
+	if s.cache.kernel && s.n == 1 {
+		return kernels.Attend(q, keys, values, s.Mask, s.window)
+	}
+	k, v := s.Visible(keys, values)
 	h := q.Dim(1)
 	q = q.Reshape(headDim, h, s.n, s.lanes).Permute(0, 2, 1, 3) // [D, N, H, lanes]
 	scale := float32(1 / math.Sqrt(float64(headDim)))

@@ -20,6 +20,7 @@ type Cache struct {
 	keys   []ggml.Tensor // [D·KV, slots, lanes]
 	values []ggml.Tensor // [slots, D·KV, lanes]; for flash attention [D·KV, slots, lanes]
 	flash  bool
+	kernel bool
 	slots  int
 	head   int
 }
@@ -42,7 +43,7 @@ func NewCacheOf(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c Atten
 
 // newCache declares a cache, which has no memory yet.
 func newCache(be *ggml.Backend, layers, slots, lanes int, t ggml.Type, c AttentionConfig) *Cache {
-	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim, flash: c.Flash}
+	k := &Cache{arena: be.NewArena(2 * layers), slots: slots, head: c.HeadDim, flash: c.Flash, kernel: c.Kernel && !c.Flash}
 	channels := c.KVHeads * c.HeadDim
 	for range layers {
 		k.keys = append(k.keys, k.arena.New(t, channels, slots, lanes))
@@ -196,10 +197,10 @@ func (s *Span) input(b *ggml.Builder, lanes int) {
 }
 
 // Extend stores the new keys k [D, KV, N·lanes] and values v [D·KV, N·lanes] of a layer and returns all keys
-// [D, T, KV, lanes] and values [T, D, KV, lanes], for flash attention [D, T, KV, lanes], in the window.
+// [D·KV, slots, lanes] and values [slots, D·KV, lanes], for flash attention [D·KV, slots, lanes], of its lanes.
 func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 	kc, vc := s.b.Use(s.cache.keys[layer]), s.b.Use(s.cache.values[layer])
-	channels, slots, kv := kc.Dim(0), kc.Dim(1), kc.Dim(0)/s.cache.head
+	channels, slots := kc.Dim(0), kc.Dim(1)
 	switch {
 	case s.at >= 0:
 		kc, vc = kc.Slice(2, s.lane, s.lanes), vc.Slice(2, s.lane, s.lanes)
@@ -218,6 +219,13 @@ func (s *Span) Extend(layer int, k, v ggml.Tensor) (keys, values ggml.Tensor) {
 		vc = column.SetRows(vc.Reshape(1, vc.Elements()), s.places).Reshape(slots, channels, vc.Dim(2))
 		vc = vc.Slice(2, 0, s.lanes)
 	}
+	return kc, vc
+}
+
+// Visible views what Extend returns as keys [D, T, KV, lanes] and values [T, D, KV, lanes], for flash attention
+// [D, T, KV, lanes], in the window.
+func (s *Span) Visible(kc, vc ggml.Tensor) (keys, values ggml.Tensor) {
+	kv := kc.Dim(0) / s.cache.head
 	keys = kc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3) // [D, KV, T, lanes] -> [D, T, KV, lanes]
 	if s.cache.flash {
 		return keys, vc.Slice(1, 0, s.window).SplitDim(0, kv).Permute(0, 2, 1, 3)

@@ -29,7 +29,7 @@ func extend(t *testing.T, be *ggml.Backend, span func(b *ggml.Builder) *nn.Span,
 	e.graph, err = ggml.Build(be, 64, false, func(b *ggml.Builder) {
 		e.k, e.v = b.Input("k", ggml.F32, 2, 1, n), b.Input("v", ggml.F32, 2, n)
 		e.span = span(b)
-		keys, values := e.span.Extend(0, e.k, e.v)
+		keys, values := e.span.Visible(e.span.Extend(0, e.k, e.v))
 		e.keys, e.values = b.Output("keys", keys.Cont()), b.Output("values", values.Cont())
 	})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@
 
 package kernels
 
+// #include "attend.h"
 // #include "panels.h"
 // static uintptr_t q8_pack_address(void) { return (uintptr_t)lqk_q8_pack; }
 // static uintptr_t q8_round_address(void) { return (uintptr_t)lqk_q8_round; }
@@ -10,6 +11,7 @@ package kernels
 // static uintptr_t q8_panels_address(void) { return (uintptr_t)lqk_q8_panels; }
 // static uintptr_t q4_panels_address(void) { return (uintptr_t)lqk_q4_panels; }
 // static uintptr_t q6_panels_address(void) { return (uintptr_t)lqk_q6_panels; }
+// static uintptr_t attend_address(void) { return (uintptr_t)lqk_attend; }
 import "C"
 
 func hasQ8() bool { return C.lqk_q8_has() != 0 }
@@ -27,3 +29,5 @@ func q8PanelsAddress() uintptr { return uintptr(C.q8_panels_address()) }
 func q4PanelsAddress() uintptr { return uintptr(C.q4_panels_address()) }
 
 func q6PanelsAddress() uintptr { return uintptr(C.q6_panels_address()) }
+
+func attendAddress() uintptr { return uintptr(C.attend_address()) }

@@ -17,3 +17,5 @@ func q8PanelsAddress() uintptr { return 0 }
 func q4PanelsAddress() uintptr { return 0 }
 
 func q6PanelsAddress() uintptr { return 0 }
+
+func attendAddress() uintptr { return 0 }
