@@ -3,9 +3,11 @@ package lm_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,9 +37,12 @@ func full(b *testing.B, threads int) (*lm.Model, *lm.Talker, *lm.CodePredictor, 
 		b.Cleanup(w.Close)
 		be.SetCrew(w.Address())
 	}
-	m, err := lm.Load(be, f, lm.Options{})
+	m, err := lm.Load(be, f, lm.Options{Spare: math.MaxUint64})
 	require.NoError(b, err)
 	b.Cleanup(m.Free)
+	for m.Pending() > 0 {
+		time.Sleep(time.Millisecond)
+	}
 	talker, err := m.NewTalker(4096, nil)
 	require.NoError(b, err)
 	b.Cleanup(talker.Close)

@@ -54,6 +54,7 @@ type Model struct {
 type Options struct {
 	ClampFP16 bool       // keep the residual stream within the range of half precision
 	Cache     *ggml.Type // of keys and values: F32, F16, or Q8_0, keys only without flash attention; nil: F32 for files of F32, else F16
+	Spare     uint64     // bytes of memory that copies may take which are only made to be read faster
 	NoFlash   bool       // no flash attention even where the device has it
 
 	flashOnCPU bool // have it on the CPU as well, for tests
@@ -70,6 +71,7 @@ func Load(be *ggml.Backend, f *gguf.File, opts Options) (*Model, error) {
 		return nil, err
 	}
 	l := nn.NewLoader(be, f)
+	l.Spare = opts.Spare
 	if err := m.load(l, f); err != nil {
 		l.Abandon()
 		return nil, err

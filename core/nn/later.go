@@ -4,29 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	"github.com/libqwen/libqwen/ggml/gguf"
 )
 
-// later brings up copies while its owner goes on.
+// later brings up copies while its owner goes on: first those that are waited for.
 type later struct {
-	done chan struct{} // closed when all are there, or none will come any more
-	err  error         // set before
-	left atomic.Uint64 // bytes of the file's tensors that are still to be copied
-	stop atomic.Bool
+	done  chan struct{} // closed when those are there, or will not come any more
+	ended chan struct{} // and all others
+	err   error         // of the former; set before done is closed
+	left  atomic.Uint64 // bytes of the file's tensors that are still to be copied
+	stop  atomic.Bool
 }
 
 var errStopped = errors.New("weights: freed while they were copied")
 
-func (w *later) start(fills []fill) {
-	w.done = make(chan struct{})
-	for _, f := range fills {
+func (w *later) start(awaited, unneeded []fill) {
+	w.done, w.ended = make(chan struct{}), make(chan struct{})
+	for _, f := range slices.Concat(awaited, unneeded) {
 		w.left.Add(uint64(f.of.Size))
 	}
 	go func() {
-		defer close(w.done)
-		w.err = w.run(fills)
+		defer close(w.ended)
+		w.err = w.run(awaited)
+		close(w.done)
+		_ = w.run(unneeded) // what is not copied is used where it is
 	}()
 }
 
@@ -64,5 +68,7 @@ func (w *later) wait() error {
 // end stops it.
 func (w *later) end() {
 	w.stop.Store(true)
-	_ = w.wait()
+	if w.ended != nil {
+		<-w.ended
+	}
 }

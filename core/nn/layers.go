@@ -9,10 +9,12 @@ import (
 	"github.com/libqwen/libqwen/ggml/kernels"
 )
 
-// Linear is y = W·x. The weights are as in the file or, if the Loader packs, in panels where there is a kernel for them.
+// Linear is y = W·x. The weights are as in the file or, if the Loader packs, in panels where there is a kernel for them; or
+// in the file and later in panels.
 type Linear struct {
 	Weight ggml.Tensor // [in, out]
 	panels kernels.Panels
+	twin   kernels.Twin
 }
 
 // LoadFrom implements Custom for a matrix [in, out].
@@ -22,12 +24,17 @@ func (l *Linear) LoadFrom(from *Loader, name string, shape []int) (err error) {
 	if l.panels, packed, err = from.panels(name, shape); err != nil || packed {
 		return err
 	}
-	l.Weight, err = from.tensor(name, shape, "")
+	if l.Weight, err = from.tensor(name, shape, ""); err == nil {
+		l.twin = from.twin(name, shape, l.Weight)
+	}
 	return err
 }
 
 // Forward maps x [in, N] to [out, N].
 func (l *Linear) Forward(x ggml.Tensor) ggml.Tensor {
+	if l.twin.Valid() {
+		return l.twin.MatMul(x)
+	}
 	if l.panels.Valid() {
 		return l.panels.MatMul(x)
 	}

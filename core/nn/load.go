@@ -31,8 +31,9 @@ type Dims map[string]int
 // Every tensor must be there, have the shape and finite values, and a matrix must not be all zero;
 // Finish refuses tensors that nobody asked for.
 type Loader struct {
-	Pack  bool // what is loaded from now on is read many times a frame: copy matrices into panels where that is a little faster
-	Later bool // copies in another order, of what is loaded from now on, may be made after Finish: Wait for them before use
+	Pack  bool   // what is loaded from now on is read many times a frame: copy matrices into panels where that is a little faster
+	Spare uint64 // bytes of memory for copies in panels, made after Finish, of matrices that are used in place until then
+	Later bool   // copies in another order, of what is loaded from now on, may be made after Finish: Wait for them before use
 
 	be      *ggml.Backend
 	file    *gguf.File
@@ -54,8 +55,17 @@ type Loader struct {
 type fill struct {
 	of    *gguf.TensorInfo
 	do    func() error
-	later bool
+	later when
 }
+
+// when a copy is made: by Finish, or after it, if it must be waited for or else whenever there is time.
+type when int
+
+const (
+	atOnce when = iota
+	awaited
+	unneeded
+)
 
 // Weights owns the memory of what a Loader has loaded.
 type Weights struct {
@@ -359,6 +369,29 @@ func (l *Loader) panels(name string, shape []int) (p kernels.Panels, packed bool
 	return kernels.Panels{Data: data, Type: t.Type, In: in, Out: out}, true, nil
 }
 
+// twin declares a copy in panels of a Q8_0 matrix that is used where it lies in the file until then, if it can be, and if
+// there is memory to spare.
+func (l *Loader) twin(name string, shape []int, place ggml.Tensor) (w kernels.Twin) {
+	if l.checking || l.Spare == 0 {
+		return w
+	}
+	t := l.file.Tensor(name)
+	panels, ok := kernels.PanelShape(l.be, t.Type, shape[0], shape[1])
+	if !ok || t.Type != gguf.Q8_0 || uint64(t.Size) > l.Spare || l.idle[t] {
+		return w
+	}
+	l.Spare -= uint64(t.Size)
+	w = kernels.Twin{Weight: place, Ready: l.copies.New(ggml.I32, 1)}
+	w.Panels = kernels.Panels{Data: l.copies.New(gguf.I8, panels...), Type: t.Type, In: shape[0], Out: shape[1]}
+	l.fills = append(l.fills, fill{of: t, do: func() error {
+		kernels.PackPanels(t.Type, w.Panels.Data.Host(), l.file.Data(t), shape[0])
+		w.SetReady()
+		l.file.Release(t)
+		return nil
+	}, later: unneeded})
+	return w
+}
+
 // usable refuses the types that no weight has.
 func usable(t *gguf.TensorInfo) error {
 	switch t.Type {
@@ -403,8 +436,16 @@ func (l *Loader) Relay(t *gguf.TensorInfo, typ ggml.Type, relay func(dst []byte)
 		err := relay(x.Host())
 		l.file.Release(t) // at once: the file's pages and the copy are not all there at the same time
 		return err
-	}, later: l.Later})
+	}, later: l.relayed()})
 	return x
+}
+
+// relayed is when copies in another order are made.
+func (l *Loader) relayed() when {
+	if l.Later {
+		return awaited
+	}
+	return atOnce
 }
 
 // copy counts a copy that a checking Loader would have made.
@@ -444,9 +485,7 @@ func (l *Loader) Finish() (*Weights, error) {
 		w.Free()
 		return nil, err
 	}
-	if fills := l.afterwards(); len(fills) > 0 {
-		w.later.start(fills)
-	}
+	w.later.start(l.afterwards(awaited), l.afterwards(unneeded))
 	return w, nil
 }
 
@@ -460,7 +499,7 @@ func (l *Loader) finish() error {
 	if err := l.checkAndFill(); err != nil {
 		return err
 	}
-	for _, f := range l.afterwards() {
+	for _, f := range l.afterwards(awaited) {
 		l.idle[f.of] = false // released then
 	}
 	for t := range l.idle {
@@ -471,9 +510,9 @@ func (l *Loader) finish() error {
 	return nil
 }
 
-// afterwards are the copies that are left for later.
-func (l *Loader) afterwards() []fill {
-	return slices.DeleteFunc(slices.Clone(l.fills), func(f fill) bool { return !f.later })
+// afterwards are the copies that are made at a time.
+func (l *Loader) afterwards(w when) []fill {
+	return slices.DeleteFunc(slices.Clone(l.fills), func(f fill) bool { return f.later != w })
 }
 
 // checkAndFill checks all tensors and brings up the copies that are not left for later. In memory of the host a tensor is copied as soon as it is
@@ -482,7 +521,7 @@ func (l *Loader) checkAndFill() error {
 	fills := map[*gguf.TensorInfo][]fill{}
 	if l.be.Host() {
 		for _, f := range l.fills {
-			if !f.later {
+			if f.later == atOnce {
 				fills[f.of] = append(fills[f.of], f)
 			}
 		}

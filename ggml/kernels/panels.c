@@ -136,6 +136,14 @@ void lqk_q8_panels(void *tensor, int thread, int threads, void *call) {
 	lqk_divide(call, q8_rows, thread, threads);
 }
 
+void lqk_q8_twin(void *tensor, int thread, int threads, void *call) {
+	(void)tensor;
+	const struct lqk_q8_twin *t = call;
+	const int ready = __atomic_load_n(t->ready, __ATOMIC_ACQUIRE); // threads may differ: the results are the same bits
+	const struct lqk_q8_matmul c = {t->result, t->x, ready ? t->panels : t->weight, t->in, t->out, t->columns, t->crew};
+	lqk_divide(&c, ready ? q8_rows : lqk_q8_few_rows, thread, threads);
+}
+
 static void q4_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
 	each_panel(c, from, to, c->in / SUPER * LQK_Q4_PANEL, q4_of);
 }
@@ -160,6 +168,7 @@ void lqk_q6_panels(void *tensor, int thread, int threads, void *call) {
 	{ (void)tensor, (void)thread, (void)threads, (void)call; }
 
 void lqk_q8_panels(void *tensor, int thread, int threads, void *call) NONE
+void lqk_q8_twin(void *tensor, int thread, int threads, void *call) NONE
 void lqk_q4_panels(void *tensor, int thread, int threads, void *call) NONE
 void lqk_q6_panels(void *tensor, int thread, int threads, void *call) NONE
 

@@ -16,6 +16,18 @@
 
 enum { LQK_Q4_PANEL = 2368, LQK_Q6_PANEL = 3360 }; // bytes for 256 values of 16 rows
 
+// Q8_0 weights that are in the file's order and, once `ready` is not 0, in panels, as a node of a graph. From then on
+// the former are not read any more.
+struct lqk_q8_twin {
+	float *result;
+	const void *x; // rounded columns
+	const uint8_t *weight, *panels;
+	const int32_t *ready;
+	int64_t in, out, columns, crew; // as in struct lqk_q8_matmul
+};
+
+void lqk_q8_twin(void *tensor, int thread, int threads, void *call);
+
 // Nodes of a graph, of struct lqk_q8_matmul.
 void lqk_q8_panels(void *tensor, int thread, int threads, void *call);
 void lqk_q4_panels(void *tensor, int thread, int threads, void *call);

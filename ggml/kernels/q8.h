@@ -60,6 +60,9 @@ void lqk_q8_round(void *tensor, int thread, int threads, void *call);
 void lqk_q8_wide(void *tensor, int thread, int threads, void *call);
 void lqk_q8_few(void *tensor, int thread, int threads, void *call);
 
+// Rows from..to of the products of weights in the file's order, for a few columns.
+void lqk_q8_few_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to);
+
 // lqk_q8_has tells whether this processor has the instructions: AVX-512 with VNNI.
 int lqk_q8_has(void);
 

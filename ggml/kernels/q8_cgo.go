@@ -9,6 +9,7 @@ package kernels
 // static uintptr_t q8_wide_address(void) { return (uintptr_t)lqk_q8_wide; }
 // static uintptr_t q8_few_address(void) { return (uintptr_t)lqk_q8_few; }
 // static uintptr_t q8_panels_address(void) { return (uintptr_t)lqk_q8_panels; }
+// static uintptr_t q8_twin_address(void) { return (uintptr_t)lqk_q8_twin; }
 // static uintptr_t q4_panels_address(void) { return (uintptr_t)lqk_q4_panels; }
 // static uintptr_t q6_panels_address(void) { return (uintptr_t)lqk_q6_panels; }
 // static uintptr_t attend_address(void) { return (uintptr_t)lqk_attend; }
@@ -25,6 +26,8 @@ func q8WideAddress() uintptr { return uintptr(C.q8_wide_address()) }
 func q8FewAddress() uintptr { return uintptr(C.q8_few_address()) }
 
 func q8PanelsAddress() uintptr { return uintptr(C.q8_panels_address()) }
+
+func q8TwinAddress() uintptr { return uintptr(C.q8_twin_address()) }
 
 func q4PanelsAddress() uintptr { return uintptr(C.q4_panels_address()) }
 

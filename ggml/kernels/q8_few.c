@@ -140,7 +140,7 @@ static void some(float *y, const uint8_t *w, int rows, int64_t blocks, struct co
 	for (; r < rows; r++) one(y + r, w + r * row, blocks, x);
 }
 
-static void few(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
+void lqk_q8_few_rows(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
 	const int64_t blocks = c->in / BLOCK;
 	for (int64_t first = from; first < to; first += PANEL) {
 		const int rows = to - first < PANEL ? (int)(to - first) : PANEL;
@@ -151,7 +151,7 @@ static void few(const struct lqk_q8_matmul *c, int64_t from, int64_t to) {
 
 void lqk_q8_few(void *tensor, int thread, int threads, void *call) {
 	(void)tensor;
-	lqk_divide(call, few, thread, threads);
+	lqk_divide(call, lqk_q8_few_rows, thread, threads);
 }
 
 #else

@@ -14,6 +14,8 @@ func q8FewAddress() uintptr { return 0 }
 
 func q8PanelsAddress() uintptr { return 0 }
 
+func q8TwinAddress() uintptr { return 0 }
+
 func q4PanelsAddress() uintptr { return 0 }
 
 func q6PanelsAddress() uintptr { return 0 }
