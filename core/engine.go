@@ -156,12 +156,13 @@ var kvTypes = map[string]*ggml.Type{"": nil, "auto": nil, "f32": typed(ggml.F32)
 
 func typed(t ggml.Type) *ggml.Type { return &t }
 
-// spareShare of the memory that is available may be used for copies of weights that are only made to be read faster.
-const spareShare = 4
-
 // loadModels brings the language models onto a device.
 func loadModels(be *ggml.Backend, f *gguf.File, o *Options) (*lm.Model, error) {
-	m, err := lm.Load(be, f, lm.Options{ClampFP16: o.ClampFP16, Cache: o.kvType(), NoFlash: o.NoFlashAttention, Spare: available(be) / spareShare})
+	free, err := spare(be)
+	if err != nil {
+		return nil, err
+	}
+	m, err := lm.Load(be, f, lm.Options{ClampFP16: o.ClampFP16, Cache: o.kvType(), NoFlash: o.NoFlashAttention, Spare: free})
 	if errors.Is(err, lm.ErrCache) {
 		return nil, as(ErrUnsupported, err)
 	}
