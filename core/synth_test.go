@@ -90,7 +90,7 @@ func TestTheCodecMayRoundToBF16(t *testing.T) {
 func TestStreamingDeliversAFrameAtATime(t *testing.T) {
 	e := engine(t, custom)
 	r := sampled(1)
-	r.Stream = true
+	r.Stream, r.ChunkFrames = true, 1
 	var order []string
 	r.Progress = func(core.Progress) { order = append(order, "frame") }
 	res, err := e.Synthesize(context.Background(), &r, func(pcm []float32) error {
