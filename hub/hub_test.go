@@ -693,8 +693,9 @@ func TestFromEnv(t *testing.T) {
 	home := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(home, "token"), []byte(" hf_file\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(home, "other"), []byte("hf_other"), 0o600))
-	user, err := os.UserHomeDir()
-	require.NoError(t, err)
+	user := t.TempDir()
+	t.Setenv("HOME", user)
+	t.Setenv("USERPROFILE", user) // Windows
 	from := func(env map[string]string) hub.Config { return hub.FromEnv(func(k string) string { return env[k] }) }
 
 	c := from(map[string]string{"HF_HOME": home})

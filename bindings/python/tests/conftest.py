@@ -1,6 +1,7 @@
 """What the tests share. The models are the tiny ones that `make tiny` makes; LIBQWEN_TEST_MODELS names their folder."""
 
 import os
+import signal
 import wave
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import libqwen
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell started in the background
 
 MODELS = Path(os.environ.get("LIBQWEN_TEST_MODELS", Path(__file__).parents[3] / "build" / "demo"))
 ROOT = Path(__file__).parents[3]
