@@ -8,6 +8,11 @@ import (
 // ahead is how many frames of an utterance may wait for its caller before it rests: a second of speech.
 const ahead = 12
 
+// buffered is how many events may wait: frames, and the end or an error. A frame's codes are written over those of
+// buffered+2 frames before: that the frame before it could be sent means that the caller has taken the one after those,
+// and so is done with them.
+const buffered = ahead + 1
+
 // event is what a place hears of its utterance: the codes of a frame, none at the end, or why it failed.
 type event struct {
 	codes []int32
@@ -31,15 +36,15 @@ type place struct {
 
 	// Of the group:
 	came     time.Time
-	prompted bool // the prompt has been read
-	frames   int  // generated
-	codes    [ahead + 2][]int32
-	prefill  time.Duration // time so far
-	stepped  time.Duration // by the last step
+	prompted bool                  // the prompt has been read
+	frames   int                   // generated
+	codes    [buffered + 2][]int32 // used in turn
+	prefill  time.Duration         // time so far
+	stepped  time.Duration         // by the last step
 }
 
 func newPlace(g *group) *place {
-	p := &place{g: g, events: make(chan event, ahead+1), freed: make(chan struct{}, 1)}
+	p := &place{g: g, events: make(chan event, buffered), freed: make(chan struct{}, 1)}
 	for i := range p.codes {
 		p.codes[i] = make([]int32, g.e.lm.Codebooks)
 	}
