@@ -66,7 +66,7 @@ func (a *app) command() *cobra.Command {
 		Flags:   flags,
 		Args: func(args []string) error {
 			if len(args) != 2 {
-				return cli.Usagef("CHECKPOINT_DIR and OUT.gguf expected, %d arguments given", len(args))
+				return cli.Usagef("CHECKPOINT_DIR and OUT.gguf expected, got %d", len(args))
 			}
 			return nil
 		},

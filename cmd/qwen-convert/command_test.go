@@ -93,9 +93,9 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, cli.ExitUsage, "CHECKPOINT_DIR and OUT.gguf expected, 0 arguments given"},
-		{[]string{src}, cli.ExitUsage, "1 arguments given"},
-		{[]string{src, dst, "more"}, cli.ExitUsage, "3 arguments given"},
+		{nil, cli.ExitUsage, "CHECKPOINT_DIR and OUT.gguf expected, got 0"},
+		{[]string{src}, cli.ExitUsage, "got 1"},
+		{[]string{src, dst, "more"}, cli.ExitUsage, "got 3"},
 		{[]string{"--nonsense", src, dst}, cli.ExitUsage, "unknown flag: --nonsense"},
 		{[]string{"--type"}, cli.ExitUsage, "flag needs an argument: --type"},
 		{[]string{"--type", "Q4_K", src, dst}, cli.ExitUsage, "--type Q4_K: not one of F32, BF16, F16, Q8_0, "},

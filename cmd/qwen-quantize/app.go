@@ -80,7 +80,7 @@ func (a *app) command() *cobra.Command {
 			if len(args) == 3 || len(args) == 2 && o.report {
 				return nil
 			}
-			return cli.Usagef("IN.gguf, OUT.gguf and TYPE expected, %d arguments given", len(args))
+			return cli.Usagef("IN.gguf, OUT.gguf and TYPE expected, got %d", len(args))
 		},
 		Run: func(cmd *cobra.Command) error {
 			args := cmd.Flags().Args()

@@ -134,8 +134,8 @@ func TestRefusals(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, cli.ExitUsage, "IN.gguf, OUT.gguf and TYPE expected, 0 arguments given"},
-		{[]string{exact, dst}, cli.ExitUsage, "2 arguments given"},
+		{nil, cli.ExitUsage, "IN.gguf, OUT.gguf and TYPE expected, got 0"},
+		{[]string{exact, dst}, cli.ExitUsage, "got 2"},
 		{[]string{exact, dst, "Q7"}, cli.ExitUsage, "type Q7 is not one of F32, BF16"},
 		{[]string{exact, exact, "Q8_0", "--force"}, cli.ExitUsage, "is the input"},
 		{[]string{exact, dst, "F32"}, cli.ExitUsage, "every tensor has the type"},

@@ -340,6 +340,8 @@ func TestFailuresOfTheRequest(t *testing.T) {
 		"speed NaN":          {custom, []string{"--speaker", "vivian", "--speed", "NaN"}, cli.ExitUsage, "--speed: nan is not in"},
 		"no such file":       {base, []string{"--ref-spk", "none.spk"}, cli.ExitIO, "none.spk"},
 		"no such transcript": {base, []string{"--ref-spk", empty, "--ref-text", "none.txt"}, cli.ExitIO, "none.txt"},
+		"transcript itself":  {base, []string{"--ref-wav", speech, "--ref-text", "Hello there."}, cli.ExitIO, "(the transcript is read from a file)"},
+		"speaker as voice":   {custom, []string{"--voice", "vivian"}, cli.ExitIO, "--speaker names a speaker of the model"},
 		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, cli.ExitIO, "none.wav"},
 		"no recording":       {base, []string{"--ref-wav", empty}, cli.ExitUsage, "empty"},
 		"clip of custom":     {custom, []string{"--speaker", "vivian", "--ref-wav", speech}, cli.ExitUsage, "speaker"},

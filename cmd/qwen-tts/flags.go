@@ -99,7 +99,7 @@ func newFlags(o *options) cli.Flags {
 
 	f = flags.Information(&o.verbose, "what is loaded and how long each stage takes")
 	f.BoolVar(&o.progress, "progress", false, "progress bar on stderr (default: if stderr is a terminal)")
-	f.StringVar(&o.profile, "profile", "", "print on stderr what each stage took, in the `form` table (the default) or json")
+	f.StringVar(&o.profile, "profile", "", "print on stderr what each stage took, in the `form` table (the default) or json (--profile=json)")
 	f.Lookup("profile").NoOptDefVal = "table"
 	f.StringVar(&o.dump, "dump", "", "write intermediate tensors to `folder`, one .npy per stage")
 	f.BoolVar(&o.listSpeakers, "list-speakers", false, "print the speakers of the model and exit")
@@ -114,7 +114,7 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 		Usage:   "qwen-tts --model GGUF --codec GGUF -o OUT.wav < text.txt",
 		About:   "Speaks text with a Qwen3-TTS model.",
 		Version: version,
-		Env:     slices.Concat([]cli.Variable{cli.GGMLDir(), cli.Device(), cli.Threads(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
+		Env:     slices.Concat([]cli.Variable{cli.GGMLDir(), cli.Device(), cli.Threads(), cli.ShareWeights(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
 		Stray:   "the text comes from stdin or --text",
 		Exit:    "  7  some items of --batch failed\n",
 		Flags:   newFlags(o),

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/voicefile"
@@ -35,7 +38,11 @@ func (s *session) readReference() (r reference, err error) {
 		}
 	case o.voice != "":
 		if r.voice, err = voicefile.ReadVoice(o.voice); err != nil {
-			return r, fmt.Errorf("--voice: %w", cli.FileError(err))
+			err = fmt.Errorf("--voice: %w", cli.FileError(err))
+			if errors.Is(err, fs.ErrNotExist) && filepath.Ext(o.voice) == "" {
+				err = fmt.Errorf("%w (--voice takes a .qvoice file; --speaker names a speaker of the model)", err)
+			}
+			return r, err
 		}
 	case o.refSpk != "":
 		if r.xvector, err = voicefile.ReadXVector(o.refSpk); err != nil {

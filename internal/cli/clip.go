@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+
 	"github.com/libqwen/libqwen/core"
 	"github.com/libqwen/libqwen/core/audio"
 )
@@ -43,6 +47,9 @@ func ReadTranscript(path string) (string, error) {
 	text, err := ReadTextFile(path)
 	if err == nil && text == "" {
 		err = Inputf("%s: the transcript is empty", path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w (the transcript is read from a file)", err)
 	}
 	return text, err
 }

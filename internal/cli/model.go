@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,9 @@ func (m *Model) Check(codec bool) (err error) {
 	case m.HF == "" && m.TalkerPath == "":
 		return Usagef("--model is missing, or --hf")
 	case codec && m.HF == "" && m.CodecPath == "" && !core.HoldsCodec(m.TalkerPath):
+		if info, err := os.Stat(m.TalkerPath); err == nil && info.IsDir() {
+			return Usagef("--codec is missing: there is none (qwen-tokenizer-12hz-*.gguf) in the folder %s", m.TalkerPath)
+		}
 		return Usagef("--codec is missing")
 	}
 	if m.Mode, err = core.ParseMode(m.mode); err != nil {

@@ -39,6 +39,7 @@ func TestModelFlagsThatContradict(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--model is missing, or --hf":      nil,
 		"--codec is missing":               {"--model", "m"},
+		"there is none (qwen-tokenizer":    {"--model", t.TempDir()},
 		"--hf and --model exclude":         {"--hf", "a/b", "--model", "m"},
 		"--hf and --predictor, --tokenize": {"--hf", "a/b", "--tokenizer", "t"},
 		`--mode: "song"`:                   {"--model", "m", "--codec", "c", "--mode", "song"},
