@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +108,9 @@ func (in *Examination) open(path string) (*gguf.File, error) {
 	} else {
 		f, err := gguf.Open(path)
 		if err != nil {
+			if !startsWith(path, "GGUF") {
+				in.Format = ""
+			}
 			return nil, err
 		}
 		if in.Kind = kindOf(f); in.Kind != "talker" {
@@ -119,6 +123,17 @@ func (in *Examination) open(path string) (*gguf.File, error) {
 		in.Kind, in.Notes = "talker", append(in.Notes, notes...)
 	}
 	return f, err
+}
+
+func startsWith(path, magic string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, len(magic))
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == magic
 }
 
 func kindOf(f *gguf.File) string {

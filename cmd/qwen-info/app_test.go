@@ -111,6 +111,10 @@ func TestBadFiles(t *testing.T) {
 		assert.Equal(t, cli.ExitModel, code)
 		assert.True(t, json.Valid([]byte(stdout)), stdout)
 	}
+	for path, what := range map[string]string{"cut.gguf": "unknown (GGUF)\n", "page.gguf": "unknown\n", "none.gguf": "unknown\n"} {
+		_, stdout, _ := call(filepath.Join(dir, path))
+		assert.Contains(t, stdout, path+": "+what)
+	}
 	_, stdout, _ := call(write("odd.rvq", []byte{255, 255, 255}))
 	assert.Contains(t, stdout, "--codebook-size", "what may make it load")
 	code, _, stderr := call()
