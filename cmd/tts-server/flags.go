@@ -114,7 +114,7 @@ func newCommand(serve func(cmd *cobra.Command, o *options) error) *cobra.Command
 		Usage:   "tts-server --model GGUF --codec GGUF [--port N]",
 		About:   about,
 		Version: version,
-		Env:     slices.Concat([]cli.Variable{{Name: keyEnv, Means: "a key that clients must send"}, cli.GGMLDir(), cli.Device(), cli.Threads(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
+		Env:     slices.Concat([]cli.Variable{{Name: keyEnv, Means: "a key that clients must send"}, cli.GGMLDir(), cli.Device(), cli.Threads(), cli.ShareWeights(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
 		Stray:   "requests come over HTTP",
 		Flags:   newFlags(o),
 		Run:     func(cmd *cobra.Command) error { return serve(cmd, o) },

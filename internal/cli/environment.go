@@ -14,6 +14,11 @@ func Threads() Variable { return Variable{"QWEN_THREADS", "CPU threads, if --thr
 func Device() Variable  { return Variable{"QWEN_DEVICE", "device, if --device is not given"} }
 func Sonic() Variable   { return Variable{"QWEN_SONIC", "libsonic's file (--speed), likewise"} }
 
+// ShareWeights is for commands that speak.
+func ShareWeights() Variable {
+	return Variable{"QWEN_SHARE_WEIGHTS", "1 keeps the weights in memory that processes share, at some speed"}
+}
+
 // Sndfile comes before Sonic.
 func Sndfile() Variable {
 	return Variable{"QWEN_SNDFILE", "libsndfile's file (audio other than WAV), if it is not where the system looks"}
