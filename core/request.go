@@ -27,8 +27,8 @@ type Request struct {
 	Talker    Sampling // codebook 0
 	Predictor Sampling // codebooks 1.. ; its RepetitionPenalty is not used
 
-	// Stream makes emit receive each frame as soon as it is generated.
-	// Otherwise it comes a few frames at a time. The samples are the same.
+	// Stream makes emit receive frames as soon as they are generated, as ChunkFrames says.
+	// Otherwise they come a few at a time. The samples are the same.
 	Stream bool
 	// ChunkFrames is the most frames in one call of emit when streaming. The first call brings one frame, each later one
 	// up to twice as many: fewer calls and less work. 0: one frame, and up to 4 (0.32 s) once that is no more than a
