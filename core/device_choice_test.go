@@ -53,7 +53,7 @@ func choose(t *testing.T, candidates ...string) (be *ggml.Backend, said string, 
 func TestADeviceThatIsNotThereIsRefused(t *testing.T) {
 	_, _, err := choose(t, "abacus:7")
 	assert.ErrorIs(t, err, ErrInvalid)
-	assert.ErrorContains(t, err, `device "abacus:7": no such device; there are CPU`)
+	assert.ErrorContains(t, err, `device "abacus:7": no such device; ggml finds CPU`)
 }
 
 func TestTheNextDeviceIsTriedWithAWarning(t *testing.T) {

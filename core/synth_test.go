@@ -399,7 +399,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *core.Options) { o.CodecPath = o.TalkerPath }, core.ErrModel, "speech tokenizer"},
 		{func(o *core.Options) { o.TalkerPath = golden.Path(t, "audio", "speech_24k.wav") }, core.ErrModel, "speech_24k.wav"},
 		{func(o *core.Options) { o.Threads = -1 }, core.ErrInvalid, "threads"},
-		{func(o *core.Options) { o.Device = "cuda:77" }, core.ErrInvalid, "no such device; there are CPU"},
+		{func(o *core.Options) { o.Device = "cuda:77" }, core.ErrInvalid, "no such device; ggml finds CPU"},
 		{func(o *core.Options) { o.Device = "cpu,,cpu" }, core.ErrInvalid, "empty name"},
 		{func(o *core.Options) { o.ChunkSeconds = float32(math.NaN()) }, core.ErrInvalid, "codec_chunk_sec"},
 		{func(o *core.Options) { o.ChunkSeconds = -1 }, core.ErrInvalid, "codec_chunk_sec"},

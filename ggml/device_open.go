@@ -30,7 +30,7 @@ func FindDevice(name string) (Device, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return Device{}, fmt.Errorf("%w; there are %s", ErrNoDevice, strings.Join(names, ", "))
+	return Device{}, fmt.Errorf("%w; ggml finds %s", ErrNoDevice, strings.Join(names, ", "))
 }
 
 // backendAlias is what people call a backend.

@@ -52,6 +52,6 @@ func TestFindDevice(t *testing.T) {
 	}
 	for _, name := range []string{"abacus", "cpu:9", "", "cuda:77"} {
 		_, err := FindDevice(name)
-		assert.ErrorContains(t, err, "no such device; there are CPU", name)
+		assert.ErrorContains(t, err, "no such device; ggml finds CPU", name)
 	}
 }

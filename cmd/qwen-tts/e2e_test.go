@@ -345,7 +345,7 @@ func TestFailuresOfTheRequest(t *testing.T) {
 		"no such recording":  {base, []string{"--ref-wav", "none.wav"}, cli.ExitIO, "none.wav"},
 		"no recording":       {base, []string{"--ref-wav", empty}, cli.ExitUsage, "empty"},
 		"clip of custom":     {custom, []string{"--speaker", "vivian", "--ref-wav", speech}, cli.ExitUsage, "speaker"},
-		"device":             {base, []string{"--device", "tpu:3"}, cli.ExitUsage, "no such device; there are cpu"},
+		"device":             {base, []string{"--device", "tpu:3"}, cli.ExitUsage, "no such device; ggml finds cpu"},
 		"threads":            {base, []string{"--threads", "-3"}, cli.ExitUsage, "thread"},
 		"chunk":              {base, []string{"--codec-chunk-dur", "-1"}, cli.ExitUsage, "chunk"},
 		"context":            {base, []string{"--context", "-1"}, cli.ExitUsage, "context"},
