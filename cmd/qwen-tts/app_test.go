@@ -61,6 +61,7 @@ func TestUsageErrors(t *testing.T) {
 		"no number":           {append([]string{"-o", out, "--top-k", "many"}, model...), `"many"`},
 		"number too large":    {append([]string{"-o", out, "--seed", "99999999999999999999"}, model...), "--seed"},
 		"argument":            {append([]string{"-o", out, "hello"}, model...), `unexpected argument "hello"`},
+		"form of profile":     {append([]string{"-o", out, "--profile", "json"}, model...), "--profile=json"},
 		"format":              {append([]string{"-o", out, "--format", "aac"}, model...), `"aac" is not written: choose one of mp3`},
 		"output":              {append([]string{"-o", "x.M4A"}, model...), "-o x.M4A: .m4a files are not written: choose one of .wav, .mp3"},
 		"output and format":   {append([]string{"-o", "x.txt"}, model...), "-o x.txt: .txt files are not written: choose one of .wav, .mp3"},

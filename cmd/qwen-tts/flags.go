@@ -115,11 +115,22 @@ func newCommand(speak func(cmd *cobra.Command, o *options) error) *cobra.Command
 		About:   "Speaks text with a Qwen3-TTS model.",
 		Version: version,
 		Env:     slices.Concat([]cli.Variable{cli.GGMLDir(), cli.Device(), cli.Threads(), cli.ShareWeights(), cli.Sndfile(), cli.Sonic()}, cli.ONNX(), cli.Hub()),
-		Stray:   "the text comes from stdin or --text",
+		Args:    o.checkArgs,
 		Exit:    "  7  some items of --batch failed\n",
 		Flags:   newFlags(o),
 		Run:     func(cmd *cobra.Command) error { return speak(cmd, o) },
 	}.Cobra()
+}
+
+// checkArgs refuses what is no flag.
+func (o *options) checkArgs(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case o.profile == "table" && args[0] == "json":
+		return cli.Usagef("--profile json: its form comes after =, --profile=json")
+	}
+	return cli.Usagef("unexpected argument %q: the text comes from stdin or --text", args[0])
 }
 
 // check refuses combinations that need no model to be seen wrong.

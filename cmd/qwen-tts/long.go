@@ -22,7 +22,11 @@ func (s *session) utterLong(ctx context.Context, req *core.Request, emit func([]
 		s.reportPiece(&res.Pieces[i])
 	}
 	if s.talkative() {
-		s.app.console.Linef("%d pieces, %s", len(res.Pieces), summary(&res.Result))
+		pieces := "pieces"
+		if len(res.Pieces) == 1 {
+			pieces = "piece"
+		}
+		s.app.console.Linef("%d %s, %s", len(res.Pieces), pieces, summary(&res.Result))
 	}
 	s.profile(&res.Result)
 	return nil
