@@ -109,7 +109,8 @@ compile host "$build" -std=c99 $warnings && program host "$work/host" "$talker" 
 sanitize="-fsanitize=address -fno-omit-frame-pointer"
 if echo 'int main(void) { return 0; }' | $cc $sanitize -x c - -o "$work/sanitized" 2>/dev/null && "$work/sanitized"; then
 	echo "leak:libonnxruntime" >"$work/leaks.txt" # it keeps an object for good
-	export ASAN_OPTIONS="handle_segv=0:handle_sigfpe=0:allocator_may_return_null=1" # signals are Go's
+	# Signals are Go's; what was freed is kept for a while, but not so much that it hides what is not freed.
+	export ASAN_OPTIONS="handle_segv=0:handle_sigfpe=0:allocator_may_return_null=1:quarantine_size_mb=8"
 	export LSAN_OPTIONS="suppressions=$work/leaks.txt:print_suppressions=0"
 	compile smoke "$build" -std=c99 $sanitize && program "smoke, address sanitizer" "$work/smoke"
 	compile synth "$build" -std=c99 $sanitize && program "synth, address sanitizer" "$work/synth" "$talker" "$codec"

@@ -112,7 +112,7 @@ static void sized_defaults(void) {
     qt_request_init(&u.q, sizeof u.q);
     CHECK(u.q.struct_size == (int)sizeof u.q);
     CHECK(u.q.text_layout == QT_LAYOUT_AUTO && !u.q.progress && !u.q.progress_user_data);
-    CHECK(u.q.chunk_frames == 1 && !u.q.long_text && u.q.piece_chars == 0 && u.q.speed == 1);
+    CHECK(u.q.chunk_frames == 0 && !u.q.long_text && u.q.piece_chars == 0 && u.q.speed == 1);
     CHECK(u.bytes[sizeof u.q] == 0xA5);
 
     memset(&u, 0xA5, sizeof u);
