@@ -515,8 +515,8 @@ func (l *Loader) afterwards(w when) []fill {
 	return slices.DeleteFunc(slices.Clone(l.fills), func(f fill) bool { return f.later != w })
 }
 
-// checkAndFill checks all tensors and brings up the copies that are not left for later. In memory of the host a tensor is copied as soon as it is
-// checked, while it is at hand; not every device takes several uploads at a time.
+// checkAndFill checks all tensors and brings up the copies that are not left for later. In memory of the host a tensor is
+// copied as soon as it is checked, while it is at hand; not every device takes several uploads at a time.
 func (l *Loader) checkAndFill() error {
 	fills := map[*gguf.TensorInfo][]fill{}
 	if l.be.Host() {
